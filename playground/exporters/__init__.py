@@ -1,0 +1,40 @@
+"""Exporters: a preset as the files of a production system. One file = one system; this file is only their protocol."""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from playground.config import Preset
+
+PACKAGE = __name__
+
+LossLevel = Literal["dropped", "approximated", "changes-output", "needs-input"]
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """One field of the preset that the target system cannot take as it is."""
+
+    field: str
+    level: LossLevel
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """Files (name -> text), the command that starts the server with them, what could not be said, valid versions."""
+
+    files: dict[str, str]
+    command: str
+    losses: tuple[Loss, ...] = ()
+    versions: str = ""
+    checked_by: str = ""
+    """The validation tier reached, in words: "our schema", "vLLM 0.32.0's own parser"."""
+
+
+class Exporter(Protocol):
+    """What every module of this package provides."""
+
+    TITLE: str
+
+    def export(self, preset: Preset) -> Export:
+        """Raises PlaygroundError when the system cannot run the preset at all, with the reason."""
