@@ -54,8 +54,11 @@ Candidates = tuple[tuple[Candidate, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """The engine is not ready yet. `stage` is a stable name ("queued", "device", "start", "weights", "draft", "warm-up",
-    "prefill", ...), `detail` a person's sentence, `fraction` 0..1 where known, `seconds` since loading began."""
+    """The engine is not ready yet.
+
+    `stage` is a stable name ("device", "start", "weights", "draft", "warm-up", ...), `detail` a person's sentence,
+    `fraction` 0..1 where known, `seconds` since loading began.
+    """
 
     stage: str
     detail: str = ""

@@ -133,7 +133,7 @@ class RunResult:
         n = len(step.tokens)
         k, a = step.num_draft_tokens, step.num_accepted_tokens
         accepted = sum(token.origin == "accepted" for token in step.tokens)
-        recent = tuple(pair for pair in self.recent if step.at - pair[0] <= LIVE_WINDOW) + ((step.at, n),)
+        recent = (*(pair for pair in self.recent if step.at - pair[0] <= LIVE_WINDOW), (step.at, n))
         first = step.at if self.first_at is None and n else self.first_at
         changes: dict[str, Any] = {
             "num_delivered": self.num_delivered + n,

@@ -18,8 +18,11 @@ PACKAGE = __name__
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A proposal. `token_ids`: int64 tensor [k'], 0 <= k' <= k, on the target's device. `probs`: float32 [k', V], the law
-    each id was sampled from (after temperature and filters), or None for a one-hot law (n-gram, greedy drafts)."""
+    """A proposal of k' tokens, 0 <= k' <= k.
+
+    `token_ids`: int64 [k'] on the target's device. `probs`: float32 [k', V], the law each id was sampled from (after
+    temperature and filters), or None for a one-hot law (n-gram, greedy drafts).
+    """
 
     token_ids: "torch.Tensor"
     probs: "torch.Tensor | None" = None
