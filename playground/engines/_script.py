@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from playground.config import RunConfig, Speculation
 from playground.engines._texts import Source, pieces, split
-from playground.events import Candidate, Event, Origin, RunFinished, RunStarted, Step, Token, Truncation
+from playground.events import Candidate, Candidates, Event, Origin, RunFinished, RunStarted, Step, Token, Truncation
 
 EOS = 2
 _FIRST_ID = 100
@@ -127,30 +127,30 @@ class Script:
         rng = random.Random(f"{self.options.steps_seed}/{index}")
         k, a = self._drafted(self.config.speculation, rng) if index else (0, 0)
         emitted = self.tokens[done : done + a + 1]
+        rejected = [self._wrong(rng, done + i) for i in range(a, k)]
         last: Origin = "target" if k == 0 else "bonus" if a == k else "recovered"
         accepted: list[Origin] = ["accepted"] * a
-        ends = done + len(emitted) >= len(self.tokens)
-        tokens = tuple(
-            Token(id, text, origin, self._prob(done + i), self._draft_prob(done + i, k) if i < k else None)
-            for i, ((id, text), origin) in enumerate(zip(emitted, [*accepted, last], strict=False))
-        )
         per_pass = 1.0 / self.options.tokens_per_second
-        cost = (
-            0.002 if self.config.speculation and self.config.speculation.method == "ngram" else self.options.draft_cost
-        )
         return Step(
             index,
             0.0,
-            tokens,
-            tuple(self._rejected(rng, done + i, i == a, k) for i in range(a, k)),
+            tuple(
+                Token(id, text, origin, self._prob(done + i), self._draft_prob(done + i) if i < k else None)
+                for i, ((id, text), origin) in enumerate(zip(emitted, [*accepted, last], strict=False))
+            ),
+            tuple(
+                Token(
+                    id, text, "rejected", self._other_prob(done + a) if i == 0 else None, self._draft_prob(done + a + i)
+                )
+                for i, (id, text) in enumerate(rejected)
+            ),
             k,
             a,
-            self.truncated if ends else None,
-            cost * k * per_pass if index else 0.0,
+            self.truncated if done + len(emitted) >= len(self.tokens) else None,
+            (0.002 if self._one_hot else self.options.draft_cost) * k * per_pass if index else 0.0,
             per_pass * (1 + 0.02 * k) if index else 0.0,
             tuple(self._gap(done + i) for i in range(a + 1)),
-            tuple(self._candidates(done + i, 0) for i in range(a + 1)) if self.options.candidates else (),
-            self._draft_candidates(done, k),
+            *self._candidates(done, a, rejected),
         )
 
     def _drafted(self, speculation: Speculation | None, rng: random.Random) -> tuple[int, int]:
@@ -164,41 +164,61 @@ class Script:
                 break
         return k, a
 
-    def _rejected(self, rng: random.Random, position: int, judged: bool, k: int) -> Token:
-        right = self.tokens[position][0] if position < len(self.tokens) else EOS
+    def _wrong(self, rng: random.Random, position: int) -> tuple[int, str]:
+        """A drafted token the target does not write at `position`."""
         place = rng.randrange(len(self.vocabulary))
-        if _FIRST_ID + place == right:
+        if _FIRST_ID + place == self._right(position)[0]:
             place = (place + 1) % len(self.vocabulary)
-        target = round(0.2 * (1 - self._prob(position)), 4) if judged else None
-        return Token(_FIRST_ID + place, self.vocabulary[place], "rejected", target, self._draft_prob(position, k))
+        return _FIRST_ID + place, self.vocabulary[place]
 
-    def _draft_candidates(self, done: int, k: int) -> tuple[tuple[Candidate, ...], ...]:
-        speculation = self.config.speculation
-        if speculation is None or speculation.method == "ngram" or not self.options.candidates:
-            return ()
-        return tuple(self._candidates(done + i, 1) for i in range(k))
+    def _right(self, position: int) -> tuple[int, str]:
+        return self.tokens[position] if position < len(self.tokens) else (EOS, "")
 
-    def _candidates(self, position: int, model: int) -> tuple[Candidate, ...]:
-        """Five made-up best tokens; the target's best is the token at `position`."""
+    def _candidates(self, done: int, a: int, rejected: list[tuple[int, str]]) -> tuple[Candidates, Candidates]:
+        """The target's at verified positions 0..a, the draft's at drafted positions."""
+        if not self.options.candidates:
+            return (), ()
+        right = [self._right(done + i) for i in range(a + 1)]
+        target = tuple(
+            self._law(done + i, "target", [token, *rejected[:1]] if i == a else [token], self._prob(done + i))
+            for i, token in enumerate(right)
+        )
+        if self._one_hot:
+            return target, ()
+        drafted = [*right[:a], *rejected] if rejected else right[:a]
+        return target, tuple(
+            self._law(done + i, "draft", [token], self._draft_prob(done + i)) for i, token in enumerate(drafted)
+        )
+
+    def _law(self, position: int, model: str, best: list[tuple[int, str]], prob: float) -> tuple[Candidate, ...]:
+        """Made-up best tokens, `best` first, their probabilities falling from `prob`."""
         rng = random.Random(f"{self.options.steps_seed}/{position}/{model}")
-        ids = [rng.randrange(len(self.vocabulary)) for _ in range(self.options.candidates)]
-        prob, logit, out = self._prob(position), 18.0, []
-        for rank, place in enumerate(ids):
-            id, text = _FIRST_ID + place, self.vocabulary[place]
-            if rank == 0 and position < len(self.tokens):
-                id, text = self.tokens[position]
-            out.append(Candidate(id, text, round(prob, 4), round(logit, 3)))
-            logit -= self._gap(position) if rank == 0 else 0.5
-            prob = (1 - self._prob(position)) / 2 ** (rank + 1)
-        return tuple(out)
+        names = dict(best)
+        while len(names) < min(self.options.candidates, len(self.vocabulary)):
+            place = rng.randrange(len(self.vocabulary))
+            names.setdefault(_FIRST_ID + place, self.vocabulary[place])
+        logit, out = 18.0, []
+        for id, text in names.items():
+            out.append(Candidate(id, text, prob, round(logit, 3)))
+            logit -= self._gap(position) if len(out) == 1 else 0.5
+            prob = self._other_prob(position) / 2 ** (len(out) - 1)
+        return tuple(out[: self.options.candidates])
+
+    @property
+    def _one_hot(self) -> bool:
+        """Whether the method has no law of its own."""
+        return self.config.speculation is None or self.config.speculation.method == "ngram"
 
     def _prob(self, position: int) -> float:
-        return round(0.35 + 0.64 * random.Random(f"{self.options.steps_seed}/{position}/prob").random(), 4)
+        """The target's probability of the token at `position`."""
+        return round(0.5 + 0.49 * random.Random(f"{self.options.steps_seed}/{position}/prob").random(), 4)
 
-    def _draft_prob(self, position: int, k: int) -> float | None:
-        if k == 0 or self.config.speculation is None:
-            return None
-        return 1.0 if self.config.speculation.method == "ngram" else round(self._prob(position) * 0.9, 4)
+    def _other_prob(self, position: int) -> float:
+        """The target's probability of its second best there."""
+        return round((1 - self._prob(position)) / 2, 4)
+
+    def _draft_prob(self, position: int) -> float:
+        return 1.0 if self._one_hot else round(self._prob(position) * 0.9, 4)
 
     def _gap(self, position: int) -> float:
         if self.options.diverge_at and position == self.options.diverge_at:
