@@ -1,0 +1,210 @@
+"""The history: lists of runs, filtered, searched, sorted, a page at a time. Reads `runs` alone, never the steps."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from playground.config import RunConfig, checked
+from playground.errors import PlaygroundError
+from playground.metrics import FOLD_VERSION
+from storage import rows
+from storage.connections import Connections
+from storage.recorder import METRIC_COLUMNS
+from storage.schema import SEARCHED
+
+EXCERPT = 300
+"""Characters of prompt and output in a list; `Store.run` has the whole."""
+
+MAX_SEARCH = 200
+"""Characters of a search that are looked at."""
+
+TRIGRAM = 3
+"""Shorter words are not in the index and are looked for by reading the texts."""
+
+SPEEDUP = """
+CASE WHEN r.arm = 'speculative' AND r.status IN ('stop', 'length') AND r.reconciled IS NOT 0 AND r.tpot > 0 THEN (
+    SELECT CASE WHEN b.status IN ('stop', 'length') AND b.reconciled IS NOT 0 THEN b.tpot END FROM runs b
+    WHERE b.comparison_id = r.comparison_id AND b.arm = 'baseline' ORDER BY b.id DESC LIMIT 1
+) / r.tpot END
+"""
+"""Decode speed-up of a pair, on its speculative run: the `comparisons` view's own rule, for every row of a list."""
+
+_PLAIN = (
+    "run_id", "status", "started_at", "ended_at", "total_seconds", "source", "comparison_id", "arm", "engine", "target",
+    "dtype", "method", "draft_model", "num_speculative_tokens", "temperature", "max_tokens", "note",
+)  # fmt: skip
+
+SORTS = {name: f"r.{name}" for name in (*_PLAIN, *METRIC_COLUMNS)} | {"speedup": SPEEDUP}
+"""Names `runs(sort=)` takes -> what they sort by."""
+
+FILTERS = ("engine", "target", "method", "status", "source", "arm", "comparison_id")
+
+_LIST_COLUMNS = ", ".join(
+    (
+        *(f"r.{name}" for name in (*_PLAIN, *METRIC_COLUMNS)),
+        "r.reconciled, r.problems, r.fold_version, r.config, r.environment, r.error, r.hint, r.code, r.exact",
+        f"{SPEEDUP} AS speedup",
+    )
+)
+_TEXTS = "r.prompt, r.output"
+_EXCERPTS = f"substr(r.prompt, 1, {EXCERPT}) AS prompt, substr(r.output, 1, {EXCERPT}) AS output"
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One stored run without its events.
+
+    Attributes:
+        status: running, or the reason it ended (stop, length, cancelled, interrupted, error).
+        started_at, ended_at: ISO 8601, UTC. total_seconds: from submission to the end.
+        method: None for a baseline. draft_model: None for methods without one.
+        metrics: METRICS names and counts -> values, as `RunResult.metrics()` has them (without the lists), and
+            "speedup": of the pair, on its speculative run, None unless both runs ended by themselves and reconcile.
+        prompt, output: in a list the first EXCERPT characters.
+        code: of the error; "" without one.
+    """
+
+    run_id: str
+    status: str
+    started_at: str
+    ended_at: str | None
+    total_seconds: float | None
+    source: str
+    comparison_id: str | None
+    arm: str | None
+    engine: str
+    target: str
+    dtype: str
+    method: str | None
+    draft_model: str | None
+    num_speculative_tokens: int | None
+    temperature: float
+    max_tokens: int
+    note: str
+    metrics: dict[str, Any]
+    prompt: str
+    output: str
+    config_json: str
+    environment: dict[str, Any]
+    error: str = ""
+    hint: str = ""
+    code: str = ""
+
+    @property
+    def config(self) -> RunConfig:
+        """What ran.
+
+        Raises:
+            PlaygroundError: it was stored by a version with other settings.
+        """
+        return checked(RunConfig, json.loads(self.config_json), where=f"the stored run {self.run_id}")
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """A page of a list; `total` counts the rows of all its pages."""
+
+    rows: tuple[RunRow, ...]
+    total: int
+    limit: int
+    offset: int
+
+
+def page(
+    pool: Connections,
+    search: str,
+    sort: str,
+    descending: bool,
+    limit: int,
+    offset: int,
+    filters: Mapping[str, str | None],
+) -> tuple[RunPage, list[str]]:
+    """A page of runs, and the ids of its rows whose metrics are of another fold version. See `Store.runs`."""
+    if sort not in SORTS:
+        raise PlaygroundError(
+            f"Runs cannot be sorted by “{sort}”.", f"Choose one of: {', '.join(SORTS)}.", code="bad_sort"
+        )
+    where, values = _conditions(search, filters)
+    direction = "DESC" if descending else "ASC"
+    order = f"{SORTS[sort]} {direction} NULLS LAST, r.id {direction}"
+    limit, offset = max(1, limit), max(0, offset)
+    with pool.reading() as db:
+        total = db.execute(f"SELECT count(*) FROM runs r {where}", values).fetchone()[0]
+        # The page's ids first, then their rows: sorting carries no texts along.
+        found = db.execute(
+            f"SELECT {_LIST_COLUMNS}, {_EXCERPTS} FROM runs r "
+            f"WHERE r.id IN (SELECT r.id FROM runs r {where} ORDER BY {order} LIMIT ? OFFSET ?) ORDER BY {order}",
+            [*values, limit, offset],
+        ).fetchall()
+    stale = [row["run_id"] for row in found if is_stale(row)]
+    return RunPage(tuple(map(run_row, found)), total, limit, offset), stale
+
+
+def one(pool: Connections, run_id: str) -> rows.Row | None:
+    """All columns of one run and its "speedup"; None where there is none of this id."""
+    with pool.reading() as db:
+        found = db.execute(f"SELECT r.*, {SPEEDUP} AS speedup FROM runs r WHERE r.run_id = ?", [run_id]).fetchone()
+    return dict(found) if found else None
+
+
+def run_row(row: Mapping[str, Any]) -> RunRow:
+    metrics: dict[str, Any] = {name: row[name] for name in METRIC_COLUMNS}
+    reconciled = row["reconciled"]
+    metrics |= {
+        "speedup": row["speedup"],
+        "status": row["status"],
+        "reconciled": None if reconciled is None else bool(reconciled),
+        "problems": json.loads(row["problems"] or "[]"),
+    }
+    return RunRow(
+        **{name: row[name] for name in _PLAIN},
+        metrics=metrics,
+        prompt=row["prompt"],
+        output=row["output"],
+        config_json=row["config"],
+        environment=json.loads(row["environment"] or "{}"),
+        error=row["error"],
+        hint=row["hint"],
+        code=row["code"],
+    )
+
+
+def is_stale(row: Mapping[str, Any]) -> bool:
+    """Whether the cached metrics are of another version of the fold."""
+    return bool(row["status"] != "running" and row["fold_version"] != FOLD_VERSION)
+
+
+def stale_ids(pool: Connections, limit: int = 100) -> list[str]:
+    """Run ids whose cached metrics are of another version of the fold."""
+    with pool.reading() as db:
+        found = db.execute(
+            "SELECT run_id FROM runs WHERE status != 'running' AND fold_version != ? LIMIT ?", [FOLD_VERSION, limit]
+        ).fetchall()
+    return [run_id for (run_id,) in found]
+
+
+def _conditions(search: str, filters: Mapping[str, str | None]) -> tuple[str, list[Any]]:
+    """A WHERE clause over `runs r` and its values; every word of the search must be found somewhere in the run."""
+    parts: list[str] = []
+    values: list[Any] = []
+    for name, value in filters.items():
+        if value is None:
+            continue
+        if name == "method" and value == "none":
+            parts.append("r.method IS NULL")
+            continue
+        parts.append(f"r.{name} = ?")
+        values.append(rows.clean(value))
+    words = rows.clean(search)[:MAX_SEARCH].split()
+    long = [word for word in words if len(word) >= TRIGRAM]
+    if long:
+        # "+" keeps SQLite walking the sort's index and asking the found set, not the other way round.
+        parts.append("+r.id IN (SELECT rowid FROM runs_fts WHERE runs_fts MATCH ?)")
+        values.append(" AND ".join('"' + word.replace('"', '""') + '"' for word in long))
+    for word in words:
+        if len(word) < TRIGRAM:
+            parts.append("(" + " OR ".join(f"r.{name} LIKE ? ESCAPE '\\'" for name in SEARCHED) + ")")
+            values += ["%" + re.sub(r"([\\%_])", r"\\\1", word) + "%"] * len(SEARCHED)
+    return ("WHERE " + " AND ".join(parts) if parts else ""), values

@@ -1,0 +1,203 @@
+"""The schema of `runs.db` as readable history: one function a migration, never edited once released.
+
+The schema is public API: storage/README.md documents every table, column and view, and a test compares the two. The
+comments inside the CREATE statements are kept by SQLite, so that `sqlite3 runs.db .schema` and Datasette show them.
+Knows no events and no Python types.
+"""
+
+from sqlite_utils import Database, Migrations
+
+from playground.errors import PlaygroundError
+
+migrations = Migrations("draftboard")
+
+SEARCHED = ("run_id", "prompt", "output", "target", "draft_model", "method", "note")
+"""Columns of `runs` that the history's search reads."""
+
+RUNS = """
+CREATE TABLE runs (
+    -- AUTOINCREMENT: the number of a deleted run is never given to another, which may still be recording
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    -- What was asked for
+    run_id TEXT NOT NULL UNIQUE,
+    source TEXT NOT NULL,
+    comparison_id TEXT,
+    arm TEXT CHECK (arm IN ('baseline', 'speculative')),
+    engine TEXT NOT NULL,
+    target TEXT NOT NULL,
+    dtype TEXT NOT NULL,
+    method TEXT,
+    draft_model TEXT,
+    num_speculative_tokens INTEGER,
+    temperature REAL NOT NULL,
+    max_tokens INTEGER NOT NULL,
+    -- How it went
+    status TEXT NOT NULL,
+    started_at TEXT NOT NULL,
+    ended_at TEXT,
+    total_seconds REAL,
+    process_id INTEGER,
+    process_started REAL,
+    -- A cache of playground.metrics.RunResult, of the version beside it
+    fold_version INTEGER NOT NULL DEFAULT 0,
+    num_prompt_tokens INTEGER,
+    num_delivered INTEGER,
+    num_delivered_accepted INTEGER,
+    num_steps INTEGER,
+    num_drafting_steps INTEGER,
+    num_draft_tokens INTEGER,
+    num_accepted_tokens INTEGER,
+    draft_acceptance_rate REAL,
+    mean_acceptance_length REAL,
+    tokens_per_step REAL,
+    draft_share_of_output REAL,
+    wasted_draft_fraction REAL,
+    ttft REAL,
+    tpot REAL,
+    tokens_per_second REAL,
+    tokens_per_second_end_to_end REAL,
+    joules_per_token REAL,
+    expected_tokens_per_step REAL,
+    mean_draft_seconds REAL,
+    mean_verify_seconds REAL,
+    reconciled INTEGER,
+    problems TEXT,
+    -- How it ended, as the engine said it
+    error TEXT NOT NULL DEFAULT '',
+    hint TEXT NOT NULL DEFAULT '',
+    code TEXT NOT NULL DEFAULT '',
+    usage_completion_tokens INTEGER,
+    engine_counters TEXT,
+    reported_reconciled INTEGER,
+    reported_problems TEXT,
+    started_seq INTEGER,
+    exact TEXT,
+    -- Long texts last, so that lists never read them
+    note TEXT NOT NULL DEFAULT '',
+    config TEXT NOT NULL,
+    environment TEXT,
+    prompt TEXT NOT NULL,
+    output TEXT NOT NULL DEFAULT '',
+    rendered_prompt TEXT,
+    prompt_token_ids TEXT
+) STRICT
+"""
+
+STEPS = """
+CREATE TABLE steps (
+    run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+    seq INTEGER NOT NULL,
+    step INTEGER NOT NULL,
+    at REAL,
+    num_tokens INTEGER NOT NULL,
+    num_draft_tokens INTEGER NOT NULL,
+    num_accepted_tokens INTEGER NOT NULL,
+    truncated TEXT,
+    draft_seconds REAL,
+    verify_seconds REAL,
+    -- JSON: a token is [id, text, origin, target_prob, draft_prob], a candidate [id, text, prob, logit]
+    tokens TEXT NOT NULL,
+    rejected TEXT,
+    logit_gaps TEXT,
+    target_candidates TEXT,
+    draft_candidates TEXT,
+    exact TEXT,
+    PRIMARY KEY (run, seq)
+) STRICT
+"""
+
+SAMPLES = """
+CREATE TABLE samples (
+    run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+    seq INTEGER NOT NULL,
+    at REAL,
+    device TEXT NOT NULL,
+    name TEXT NOT NULL,
+    utilisation REAL,
+    memory_used INTEGER,
+    memory_total INTEGER,
+    power REAL,
+    temperature REAL,
+    sm_clock INTEGER,
+    memory_clock INTEGER,
+    energy REAL,
+    exact TEXT,
+    PRIMARY KEY (run, seq)
+) STRICT
+"""
+
+# The newest run of each arm, should a comparison have been tried again under the same id.
+COMPARISONS = """
+CREATE VIEW comparisons AS
+SELECT
+    s.comparison_id,
+    b.run_id AS baseline_run_id,
+    s.run_id AS speculative_run_id,
+    s.started_at,
+    s.engine,
+    s.target,
+    s.method,
+    s.draft_model,
+    s.num_speculative_tokens,
+    s.draft_acceptance_rate,
+    s.tokens_per_step,
+    b.tpot AS baseline_tpot,
+    s.tpot AS speculative_tpot,
+    CASE WHEN b.status IN ('stop', 'length') AND s.status IN ('stop', 'length')
+              AND b.reconciled IS NOT 0 AND s.reconciled IS NOT 0 AND s.tpot > 0
+         THEN b.tpot / s.tpot END AS speedup
+FROM runs s
+JOIN runs b ON b.id = (
+    SELECT max(id) FROM runs WHERE comparison_id = s.comparison_id AND arm = 'baseline')
+WHERE s.arm = 'speculative'
+  AND s.id = (SELECT max(id) FROM runs WHERE comparison_id = s.comparison_id AND arm = 'speculative')
+"""
+
+INDEXES = (
+    "CREATE INDEX runs_comparison ON runs(comparison_id, arm) WHERE comparison_id IS NOT NULL",
+    "CREATE INDEX runs_started_at ON runs(started_at)",
+    "CREATE INDEX runs_running ON runs(id) WHERE status = 'running'",
+)
+
+
+@migrations()  # type: ignore[untyped-decorator]
+def m001_runs_steps_samples(db: Database) -> None:
+    """Runs with their steps and device samples, the pairs among them, and the search over their texts."""
+    for statement in (RUNS, STEPS, SAMPLES, COMPARISONS, *INDEXES):
+        db.execute(statement.strip())
+    _add_search(db)
+
+
+def _add_search(db: Database) -> None:
+    """`runs_fts` beside `runs`, kept by triggers: trigrams, so that any part of a word in any script is found.
+
+    Written out because sqlite-utils' own triggers would index the whole text again at every change of any column.
+    """
+    names = ", ".join(SEARCHED)
+    new = ", ".join(f"new.{name}" for name in SEARCHED)
+    old = ", ".join(f"old.{name}" for name in SEARCHED)
+    add = f"INSERT INTO runs_fts(rowid, {names}) VALUES (new.id, {new});"
+    remove = f"INSERT INTO runs_fts(runs_fts, rowid, {names}) VALUES ('delete', old.id, {old});"
+    db.execute(
+        f"CREATE VIRTUAL TABLE runs_fts USING fts5({names}, content='runs', content_rowid='id', tokenize='trigram')"
+    )
+    db.execute(f"CREATE TRIGGER runs_search_insert AFTER INSERT ON runs BEGIN {add} END")
+    db.execute(f"CREATE TRIGGER runs_search_delete AFTER DELETE ON runs BEGIN {remove} END")
+    db.execute(f"CREATE TRIGGER runs_search_update AFTER UPDATE OF {names} ON runs BEGIN {remove} {add} END")
+
+
+def migrate(db: Database) -> None:
+    """Bring the file to this version; the caller holds the write lock, so two processes never migrate at once.
+
+    Raises:
+        PlaygroundError: the file was written by a newer version ("newer_database").
+    """
+    ours = {migration.name for migration in migrations.pending(Database(memory=True))}
+    unknown = {migration.name for migration in migrations.applied(db)} - ours
+    if unknown:
+        raise PlaygroundError(
+            "The database was written by a newer version of Draftboard.",
+            "Update Draftboard, or choose another file with DRAFTBOARD_DATABASE=/some/file.db.",
+            code="newer_database",
+        )
+    migrations.apply(db)
