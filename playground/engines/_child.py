@@ -1,0 +1,126 @@
+"""The child process of one loaded engine: loads it, obeys the pipe, sends its events. Started by process.py only.
+
+Engine work stays on the main thread (some engines insist); a second thread reads the parent's orders. Stdout and stderr
+go to the parent's crash file, never to a terminal.
+"""
+
+import faulthandler
+import importlib
+import logging
+import os
+import signal
+import sys
+import threading
+from multiprocessing.connection import Connection
+from typing import Any, NoReturn
+
+from playground.engines import Engine
+from playground.errors import PlaygroundError
+from playground.events import RunFinished
+
+log = logging.getLogger(__name__)
+
+_OUT_OF_MEMORY_HINT = (
+    "Choose a smaller model, a smaller dtype or a shorter context, or close what else uses the device."
+)
+
+
+class _Parent:
+    """The parent at the other end of the pipe; sending is safe from both threads."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+        self._lock = threading.Lock()
+
+    def send(self, *message: Any) -> None:
+        try:
+            with self._lock:
+                self._pipe.send(message)
+        except OSError:
+            _die_with_group()
+
+    def receive(self) -> Any:
+        try:
+            return self._pipe.recv()
+        except (EOFError, OSError):
+            _die_with_group()
+
+
+def _die_with_group() -> NoReturn:
+    """The parent is gone, so are we: workers an engine started as well, if this process leads its own group."""
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)
+
+
+def main() -> None:
+    faulthandler.enable()
+    pipe, *inherited = (int(argument) for argument in sys.argv[1:])
+    for fd in (pipe, *inherited):
+        os.set_inheritable(fd, False)
+    parent = _Parent(Connection(pipe))
+    try:
+        _work(parent)
+    except Exception as error:
+        log.exception("The engine failed.")  # to stderr: the parent quotes its last lines
+        parent.send("failed", translated(error))
+        sys.exit(1)
+
+
+def _work(parent: _Parent) -> None:
+    module, config, context = parent.receive()
+    engine: Engine = importlib.import_module(module).Engine(config, context)
+    threading.Thread(target=_obey, args=(parent, engine), name="orders", daemon=True).start()
+    for event in engine.load():
+        parent.send("event", "", event)
+    parent.send("ready")
+    for run_id, event in engine.events():
+        parent.send("event", run_id, event)
+
+
+def _obey(parent: _Parent, engine: Engine) -> None:
+    while True:
+        order, *arguments = parent.receive()
+        match order:
+            case "submit":
+                _submit(parent, engine, *arguments)
+            case "abort":
+                engine.abort(*arguments)
+            case "close":
+                engine.close()
+
+
+def _submit(parent: _Parent, engine: Engine, run_id: str, config: Any, prompt: str) -> None:
+    try:
+        engine.submit(run_id, config, prompt)
+    except Exception as error:
+        log.exception("The engine refused a run.")
+        problem = translated(error)
+        finished = RunFinished("error", 0.0, error=problem.message, hint=problem.hint, code=problem.code)
+        parent.send("event", run_id, finished)
+
+
+def translated(error: BaseException) -> PlaygroundError:
+    """Any exception of an engine as a sentence and its fix."""
+    name, text = type(error).__name__, str(error).strip()
+    first_line = text.splitlines()[0] if text else ""
+    if isinstance(error, PlaygroundError):
+        return error
+    if isinstance(error, MemoryError) or "OutOfMemory" in name or "out of memory" in text.lower():
+        detail = f": {first_line}" if first_line else ""
+        return PlaygroundError(f"The engine ran out of memory{detail}.", _OUT_OF_MEMORY_HINT, code="out_of_memory")
+    if isinstance(error, ModuleNotFoundError):
+        return PlaygroundError(
+            f"The engine needs the Python package {error.name}, which is not installed.",
+            f"Install it: pip install {error.name}",
+            code="missing_package",
+        )
+    return PlaygroundError(
+        f"The engine failed with {name}: {first_line or 'no further word'}.",
+        "Try other settings; if it stays, report it with this message.",
+        code="engine_failed",
+    )
+
+
+if __name__ == "__main__":
+    main()
