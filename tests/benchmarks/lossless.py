@@ -1,0 +1,138 @@
+"""Losslessness: at temperature 0 in float32 every drafter gives the baseline's ids, for every k.
+
+The draft model is tried twice: the target as its own draft (all accepted) and a copy of it with the later layers left
+out (most rejected), made here. `python -m tests.benchmarks.lossless --suite FILE --tokens 64`.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from playground import models
+from playground.comparison import ComparisonFold
+from playground.config import Speculation
+from playground.engines import EngineContext
+from playground.settings import Settings
+from tests.benchmarks import arms, report
+
+TOKENS = 64
+LAYERS_KEPT = 20
+
+
+@dataclass(slots=True)
+class Counts:
+    """How a drafter's runs ended, over prompts and k."""
+
+    exact: int = 0
+    ties: int = 0
+    mismatches: int = 0
+    draft_tokens: int = 0
+    accepted: int = 0
+
+
+def measure(args: argparse.Namespace) -> report.Report:
+    settings = Settings()
+    folder = models.prepare_default(settings)
+    prompts = report.prompts(args.suite, args.limit)
+    with tempfile.TemporaryDirectory() as scratch:
+        weak = weaken(folder, Path(scratch) / "weak-draft")
+        paths = {**models.model_paths(settings), "weak-draft": str(weak)}
+        context = replace(settings.engine_context(paths), threads=args.threads or settings.threads)
+        counts, divergences = _compare(context, prompts, args)
+    runs = len(prompts) * len(args.k)
+    made = report.Report(f"Losslessness, float32, greedy, {args.tokens} tokens, {args.suite.name}, k in {args.k}")
+    for name, count in counts.items():
+        accepted = f"{count.accepted / count.draft_tokens:.0%} accepted" if count.draft_tokens else "nothing drafted"
+        ties = f", {count.ties} numeric ties" if count.ties else ""
+        made.at_most(f"{name}: divergent of {runs} runs", float(count.mismatches + count.ties), 0, note=accepted + ties)
+    made.details = {"runs": runs, "divergences": divergences}
+    return made
+
+
+def weaken(source: Path, folder: Path, layers: int = LAYERS_KEPT) -> Path:
+    """A copy of the model folder with only its first `layers` layers: a draft that is often wrong."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    model = AutoModelForCausalLM.from_pretrained(source, dtype=torch.bfloat16)
+    del model.model.layers[layers:]
+    model.config.num_hidden_layers = layers
+    if getattr(model.config, "layer_types", None):
+        model.config.layer_types = model.config.layer_types[:layers]
+    model.save_pretrained(folder)
+    AutoTokenizer.from_pretrained(source).save_pretrained(folder)
+    return folder
+
+
+def drafters() -> Iterator[tuple[str, Speculation]]:
+    """Every method of the embedded engine in the forms tried here; k is set later."""
+    from playground.engines.embedded import Engine
+
+    for method, options in Engine.methods().items():
+        match method:
+            case "draft_model":
+                yield "draft_model (itself)", Speculation(method=method, model=models.DEFAULT)
+                yield f"draft_model (first {LAYERS_KEPT} layers)", Speculation(method=method, model="weak-draft")
+            case "ngram":
+                yield "ngram", Speculation(method=method)
+                if "match" in options.model_fields:
+                    yield "ngram (most recent)", Speculation(method=method, options={"match": "most_recent"})
+            case _:
+                report.progress(f"{method}: no form to try it in; add one here")
+
+
+def _compare(
+    context: EngineContext, prompts: list[tuple[str, str]], args: argparse.Namespace
+) -> tuple[dict[str, Counts], list[dict[str, object]]]:
+    engines = arms.Engines(context)
+    plain = arms.config(models.DEFAULT, max_tokens=args.tokens, dtype="float32")
+    forms = list(drafters())
+    counts = {name: Counts() for name, _ in forms}
+    divergences: list[dict[str, object]] = []
+    for number, (prompt_name, prompt) in enumerate(prompts, 1):
+        baseline = engines.run(plain, prompt)
+        for name, form in forms:
+            for k in args.k:
+                speculation = form.model_copy(update={"num_speculative_tokens": k})
+                config = plain.model_copy(update={"speculation": speculation})
+                if found := _one(engines.run(config, prompt), baseline, counts[name]):
+                    divergences.append({"prompt": prompt_name, "drafter": name, "k": k, **found})
+        report.progress(f"{number}/{len(prompts)} {prompt_name}: {len(divergences)} divergent so far")
+    engines.close()
+    return counts, divergences
+
+
+def _one(run: arms.Timing, baseline: arms.Timing, counts: Counts) -> dict[str, object]:
+    """Adds one speculative run to `counts`; its first divergence where there is one."""
+    assert run.result is not None
+    counts.draft_tokens += run.result.num_draft_tokens
+    counts.accepted += run.result.num_accepted_tokens
+    if run.ids == baseline.ids:
+        counts.exact += 1
+        return {}
+    fold = ComparisonFold(greedy=True)
+    for event in baseline.events:
+        fold.add("baseline", event)
+    for event in run.events:
+        fold.add("speculative", event)
+    divergence = fold.result().first_divergence
+    if divergence is not None and divergence.kind == "numeric tie":
+        counts.ties += 1
+    else:
+        counts.mismatches += 1
+    return divergence.as_dict() if divergence else {"problem": "the runs ended differently"}
+
+
+def parser() -> argparse.ArgumentParser:
+    made = report.parser(__doc__ or "")
+    made.add_argument("--tokens", type=int, default=TOKENS)
+    made.add_argument("--k", type=int, nargs="+", default=list(range(1, 9)))
+    made.add_argument("--threads", type=int, default=0)
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(report.main(measure, parser()))
