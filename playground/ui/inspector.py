@@ -32,16 +32,14 @@ def step_payload(step: Step, prefix_text: str = "", *, greedy: bool | None = Non
     return {"index": step.index, "prefix": prefix_text[-200:]}
 
 
-class StepInspector(gr.HTML):
+def StepInspector(*, group: str = "compare", **kwargs: Any) -> gr.HTML:
     """Shows the step last clicked in any pane of `group`; needs no wiring besides `set_step_source`."""
-
-    def __init__(self, *, group: str = "compare", **kwargs: Any) -> None:
-        super().__init__(
-            kwargs.pop("value", None),
-            html_template='<div class="db-inspector"></div>',
-            js_on_load=lines_of_code(_HERE / "inspector.js"),
-            apply_default_css=False,
-            server_functions=[step],
-            group=group,
-            **kwargs,
-        )
+    return gr.HTML(
+        kwargs.pop("value", None),
+        html_template='<div class="db-inspector"></div>',
+        js_on_load=lines_of_code(_HERE / "inspector.js"),
+        apply_default_css=False,
+        server_functions=[step],
+        group=group,
+        **kwargs,
+    )

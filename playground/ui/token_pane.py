@@ -1,6 +1,6 @@
 """The token pane: one arm's text, token by token, at a cost that does not grow with its length.
 
-`TokenPane` is the component, `Feed` turns one run's events into the values the component takes: compact JSON with only
+`TokenPane` makes the component, `Feed` turns one run's events into the values the component takes: compact JSON with only
 what is new since the last one. A value that a busy browser misses is healed by one call of the server function `since`.
 Model text travels as JSON and reaches the page through `textContent` alone. Knows no engine, no database, no runner.
 """
@@ -42,36 +42,35 @@ KEPT_FEEDS = 64
 """How many recent runs can heal a gap. A feed holds its run's tokens: about 0.5 MB at 4,096 of them."""
 
 
-class TokenPane(gr.HTML):
-    """One pane of the comparison.
+def TokenPane(arm: Arm = "speculative", *, group: str = "compare", **kwargs: Any) -> gr.HTML:
+    """One pane of the comparison: `gr.HTML` with our script (no subclass: Gradio writes a .pyi beside each of those).
 
     Args:
         arm: which side it is: its title, and whose steps are lit when a token is hovered.
         group: panes of one group light each other's steps and scroll together.
+        kwargs: of `gr.HTML` (elem_id, min_width, ...).
 
     Events: `select` (a token was clicked; data: run, step, position) and `example` (the empty pane's button).
     """
+    return gr.HTML(
+        kwargs.pop("value", pane_state("empty")),
+        html_template='<div class="db-pane"></div>',
+        js_on_load=lines_of_code(_HERE / "token_pane.js"),
+        apply_default_css=False,
+        server_functions=[since],
+        arm=arm,
+        group=group,
+        **kwargs,
+    )
 
-    def __init__(self, arm: Arm = "speculative", *, group: str = "compare", **kwargs: Any) -> None:
-        super().__init__(
-            kwargs.pop("value", self.state("empty")),
-            html_template='<div class="db-pane"></div>',
-            js_on_load=lines_of_code(_HERE / "token_pane.js"),
-            apply_default_css=False,
-            server_functions=[since],
-            arm=arm,
-            group=group,
-            **kwargs,
-        )
 
-    @staticmethod
-    def state(name: str, run: str | None = None, **fields: Any) -> str:
-        """A value that shows a state and no tokens: "empty", "waiting", "loading", "queued", "failed", ...
+def pane_state(name: str, run: str | None = None, **fields: Any) -> str:
+    """A pane's value that shows a state and no tokens: "empty", "waiting", "loading", "queued", "failed", ...
 
-        Fields: loading takes stage, detail, fraction, seconds; queued position, expected_seconds; failed message, hint,
-        details. A `run` other than the one shown clears the pane.
-        """
-        return _json({"run": run, "from": 0, "pos": 0, "toks": [], "state": {"name": name, **fields}})
+    Fields: loading takes stage, detail, fraction, seconds; queued position, expected_seconds; failed message, hint,
+    details. A `run` other than the one shown clears the pane.
+    """
+    return _json({"run": run, "from": 0, "pos": 0, "toks": [], "state": {"name": name, **fields}})
 
 
 class Feed:
