@@ -11,8 +11,8 @@ from playground.errors import PlaygroundError
 from playground.metrics import FOLD_VERSION
 from storage import rows
 from storage.connections import Connections
-from storage.recorder import METRIC_COLUMNS
 from storage.schema import SEARCHED
+from storage.writer import METRIC_COLUMNS
 
 EXCERPT = 300
 """Characters of prompt and output in a list; `Store.run` has the whole."""

@@ -13,7 +13,7 @@ from playground.metrics import RunResult
 from storage import rows
 from storage.connections import Connections
 from storage.owner import lives
-from storage.recorder import cached, update_run, utc_now
+from storage.writer import cached, update_run, utc_now
 
 BLOCK = 500
 """Rows read at once."""
@@ -79,7 +79,7 @@ def _interrupt(pool: Connections, run: rows.Row) -> None:
         "interrupted", at, error="The program ended while this run was recording.", hint="Run it again."
     )
     changes: dict[str, Any] = rows.finished_row(ending, text)
-    changes["exact"] = rows.merged(run["exact"], changes["exact"])
+    changes["exact"] = rows.merged(run["exact"], changes)
     changes |= cached(result.add(ending)) | {"ended_at": utc_now()}
     with pool.writing() as db:
         # Again, now under the write lock: its end may have been written in the meantime.

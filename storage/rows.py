@@ -106,7 +106,7 @@ def finished_row(event: RunFinished, shown_text: str) -> Row:
         reported_problems=event.problems or None,
     )
     if event.text is None:
-        row["exact"] = merged(row["exact"], '{"output": null}')
+        row["exact"] = dumps(json.loads(row["exact"] or "{}") | {"output": None})
     return row
 
 
@@ -170,12 +170,11 @@ _FLOATS = frozenset(
 )
 
 
-def merged(*exacts: str | None) -> str | None:
-    """Several `exact` values of one row as one."""
-    found: dict[str, Any] = {}
-    for exact in exacts:
-        found |= json.loads(exact) if exact else {}
-    return dumps(found) if found else None
+def merged(old: str | None, changes: Mapping[str, Any]) -> str | None:
+    """The `exact` of a row after `changes` to its columns, which bring an `exact` of their own."""
+    kept = {name: value for name, value in json.loads(old or "{}").items() if name not in changes}
+    both = kept | json.loads(changes.get("exact") or "{}")
+    return dumps(both) if both else None
 
 
 def dumps(value: Any) -> str:

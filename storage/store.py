@@ -9,11 +9,12 @@ from pathlib import Path
 
 from playground.errors import PlaygroundError
 from playground.events import Event
-from storage import history, reader, rows
+from storage import exchange, history, reader, rows
 from storage.connections import Connections
 from storage.history import RunPage, RunRow
 from storage.owner import lives
-from storage.recorder import RunInfo, record
+from storage.recorder import record
+from storage.writer import RunInfo, Unwritten, insert_run, update_run
 
 
 class Store:
@@ -165,6 +166,69 @@ class Store:
                 db.execute("DELETE FROM runs WHERE id = ?", [row["id"]])
                 deleted += 1
         return deleted
+
+    def export_jsonl(self, run_ids: Iterable[str]) -> Iterator[str]:
+        """Each run whole, as one line of JSON (storage/README.md); `import_jsonl` gives the same runs back.
+
+        Raises:
+            PlaygroundError: no such run ("no_such_run").
+        """
+        for run_id in run_ids:
+            yield exchange.run_line(self.run(run_id), self.replay(run_id))
+
+    def export_csv(self, run_ids: Iterable[str]) -> Iterator[str]:
+        """A line of headings, then one line a run: `exchange.CSV_COLUMNS`.
+
+        Raises:
+            PlaygroundError: no such run ("no_such_run").
+        """
+        yield exchange.csv_line(exchange.CSV_COLUMNS)
+        for run_id in run_ids:
+            yield exchange.csv_line(exchange.csv_row(self.run(run_id)))
+
+    def import_jsonl(self, lines: Iterable[str]) -> list[str]:
+        """Store exported runs, under their own ids; the ids, in order. Untrusted: nothing is stored unless all is well.
+
+        A run that is stored already is left as it is, so that importing twice changes nothing.
+
+        Raises:
+            PlaygroundError: a line is no run ("bad_import"), or another run has its id ("run_exists"); names the line.
+        """
+        runs: dict[str, exchange.ImportedRun] = {}
+        for number, text in enumerate(lines, start=1):
+            run = exchange.read_line(text, number)
+            if run is None:
+                continue
+            run_id = run.info.run_id
+            if run_id in runs or self._holds_another(run):
+                raise PlaygroundError(
+                    f"Line {number} cannot be imported: another run has the id {run_id}.",
+                    "Delete that run first, or leave this line out; nothing of the file was stored.",
+                    code="run_exists",
+                )
+            runs[run_id] = run
+        for run_id, run in runs.items():
+            if history.one(self._pool, run_id) is None:
+                self._insert(run)
+        return list(runs)
+
+    def _holds_another(self, run: exchange.ImportedRun) -> bool:
+        """Whether a run with this id but something else in it is stored."""
+        run_id = run.info.run_id
+        if history.one(self._pool, run_id) is None:
+            return False
+        stored = exchange.read_line(exchange.run_line(self.run(run_id), self.replay(run_id)), 1)
+        return stored is None or not exchange.same(run, stored)
+
+    def _insert(self, run: exchange.ImportedRun) -> None:
+        unwritten = Unwritten()
+        for event in run.events:
+            unwritten.add(event)
+        with self._pool.writing() as db:
+            row = insert_run(db, run.info)
+            unwritten.write(db, row)
+            times = {"started_at": run.started_at, "ended_at": run.ended_at or run.started_at}
+            update_run(db, row, times | {"note": rows.clean(run.note)})
 
     def refresh(self) -> int:
         """Cache the metrics of all runs anew whose fold has another version; how many there were. May take minutes."""
