@@ -1,0 +1,265 @@
+"""A preset in vLLM's words: the values of its serve file, where every field of the preset went, and what was lost.
+
+Knows names and meanings, no file formats.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from playground.config import Preset, RunConfig, SamplingParams, Speculation, checked
+from playground.errors import PlaygroundError
+from playground.exporters import Loss, LossLevel
+from playground.exporters._vllm_schema import (
+    ENGINE_OPTIONS,
+    METHOD_OPTIONS,
+    METHODS,
+    MODEL_METHODS,
+    OLD_RUNNER_METHODS,
+    ServeConfig,
+    dashed,
+)
+
+GPU_MEMORY_UTILIZATION = 0.92
+"""vLLM's own default since 0.32; written out because it was another before."""
+
+SAME_NAME = (
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "repetition_penalty",
+    "presence_penalty",
+    "frequency_penalty",
+)  # of SamplingParams and of override-generation-config
+
+_SHORT = "it can only be sent with each request, as the request file does"
+
+
+@dataclass(slots=True)
+class Translation:
+    """`serve`: what the file says. `written`: preset field -> where its value went. `losses`: what has no place."""
+
+    serve: dict[str, Any] = field(default_factory=dict)
+    written: dict[str, str] = field(default_factory=dict)
+    losses: list[Loss] = field(default_factory=list)
+
+    def put(self, name: str, value: Any, key: str) -> None:
+        """`value` of the preset's field `name` under `key` of the file."""
+        target = self.serve
+        *path, last = key.split(".")
+        for part in path:
+            target = target.setdefault(part, {})
+        target[last] = value
+        self.written[name] = key
+
+    def lose(self, name: str, level: LossLevel, reason: str) -> None:
+        self.losses.append(Loss(name, level, reason))
+
+    def checked(self) -> ServeConfig:
+        return checked(ServeConfig, self.serve, where="the vLLM configuration of this preset")
+
+
+def translate(preset: Preset, *, cap_max_tokens: bool = False) -> Translation:
+    """Every field of the preset's config either written or lost, never silently dropped.
+
+    Raises:
+        PlaygroundError: vLLM has no such method, or cannot run this at all.
+    """
+    config, out = preset.config, Translation()
+    _engine(config, out)
+    _model(out, "target", config.target, "model")
+    out.put("dtype", config.dtype, "dtype")
+    # Otherwise the model's own generation_config.json decides what a request leaves open.
+    out.serve["generation-config"] = "vllm"
+    _sampling(config.sampling, out, cap_max_tokens)
+    _prompt(config, out)
+    if config.speculation is None:
+        out.written["speculation"] = "no speculative-config"
+    else:
+        _speculation(config.speculation, config, out)
+    return out
+
+
+def fields(config: RunConfig) -> Iterator[str]:
+    """The dotted name of every single value of a config: what `written` and `losses` speak of."""
+    for name in RunConfig.model_fields:
+        value = getattr(config, name)
+        if name == "engine_options":
+            yield from (f"engine_options.{key}" for key in value)
+        elif isinstance(value, SamplingParams):
+            yield from (f"sampling.{key}" for key in SamplingParams.model_fields)
+        elif isinstance(value, Speculation):
+            yield from ("speculation.method", "speculation.num_speculative_tokens", "speculation.model")
+            yield from (f"speculation.options.{key}" for key in value.options)
+        else:
+            yield name
+
+
+def _engine(config: RunConfig, out: Translation) -> None:
+    if config.engine == "vllm":
+        out.written["engine"] = "the server itself"
+    else:
+        out.lose(
+            "engine",
+            "approximated",
+            f"measured with the {config.engine} engine; vLLM's own kernels and scheduler have other speeds, and may "
+            "decide a near-tie between two tokens otherwise",
+        )
+    for name, value in config.engine_options.items():
+        if name in ENGINE_OPTIONS and value is not None:
+            out.put(f"engine_options.{name}", value, dashed(name))
+        elif value is None:
+            out.written[f"engine_options.{name}"] = "left to the server"
+        else:
+            out.lose(f"engine_options.{name}", "dropped", f"vLLM's serve file has no {dashed(name)}")
+    out.serve.setdefault("tensor-parallel-size", 1)
+    out.serve.setdefault("gpu-memory-utilization", GPU_MEMORY_UTILIZATION)
+    out.serve.setdefault("seed", 0)
+
+
+def _model(out: Translation, name: str, reference: str, key: str) -> None:
+    """A model's name; whoever runs the server must change what only this machine understands."""
+    out.put(name, reference, key)
+    if reference.endswith(".gguf"):
+        out.lose(name, "needs-input", "vLLM's GGUF support is experimental: name a safetensors model in its place")
+    elif reference.startswith(("/", ".", "~")) or "\\" in reference:
+        out.lose(name, "needs-input", "this is a folder of the machine it was measured on: name the server's own")
+    elif reference.count("/") != 1:
+        out.lose(
+            name,
+            "needs-input",
+            f"“{reference}” is only a name on the machine it was measured on: name the model's folder or hub id there",
+        )
+
+
+def _sampling(sampling: SamplingParams, out: Translation, cap_max_tokens: bool) -> None:
+    for name in SAME_NAME:
+        out.put(f"sampling.{name}", getattr(sampling, name), f"override-generation-config.{name}")
+    if cap_max_tokens:
+        out.put("sampling.max_tokens", sampling.max_tokens, "override-generation-config.max_new_tokens")
+        out.lose(
+            "sampling.max_tokens", "changes-output", "caps every request of this server, also one that asks for more"
+        )
+    else:
+        out.lose(
+            "sampling.max_tokens",
+            "dropped",
+            f"a server can only cap all requests (choose that by cap_max_tokens); as a default {_SHORT}",
+        )
+    unset = {"min_tokens": 0, "seed": None, "stop": (), "ignore_eos": False}
+    for name, neutral in unset.items():
+        if getattr(sampling, name) == neutral:
+            out.written[f"sampling.{name}"] = "not used"
+        else:
+            out.lose(f"sampling.{name}", "dropped", f"a server has no default for it: {_SHORT}")
+
+
+def _prompt(config: RunConfig, out: Translation) -> None:
+    if config.chat:
+        out.written["chat"] = "requests to /v1/chat/completions"
+    else:
+        out.lose("chat", "dropped", "raw prompts: send requests to /v1/completions, as the request file does")
+    if config.system_prompt:
+        out.lose("system_prompt", "dropped", f"a server has no default for it: {_SHORT}")
+    else:
+        out.written["system_prompt"] = "not used"
+
+
+def _speculation(spec: Speculation, config: RunConfig, out: Translation) -> None:
+    method = "draft_model" if spec.method == "pard" else spec.method
+    if method not in METHODS:
+        raise PlaygroundError(
+            f"vLLM has no drafting method like {spec.method}.",
+            f"Choose one it has: {', '.join(METHODS)}.",
+            code="not_expressible",
+        )
+    key = "speculative-config"
+    out.put("speculation.method", method, f"{key}.method")
+    if spec.method == "pard":
+        out.serve[key]["parallel_drafting"] = True
+    out.put("speculation.num_speculative_tokens", spec.num_speculative_tokens, f"{key}.num_speculative_tokens")
+    _draft(spec, method, out)
+    for name, value in spec.options.items():
+        _option(name, value, method, out)
+    if method.startswith("ngram"):
+        _lookup_range(out)
+    _parallel_draft(method, out)
+    _old_runner(method, config, out)
+    if method == "suffix":
+        out.lose(
+            "speculation.method",
+            "needs-input",
+            "the server needs one more package: pip install arctic-inference==0.1.1",
+        )
+
+
+def _draft(spec: Speculation, method: str, out: Translation) -> None:
+    if spec.model is None:
+        if method in MODEL_METHODS:
+            raise PlaygroundError(
+                f"Method {spec.method} needs a draft model.", "Name one (--draft).", code="not_expressible"
+            )
+        out.written["speculation.model"] = "not used"
+    elif method in MODEL_METHODS or method == "mtp":
+        _model(out, "speculation.model", spec.model, "speculative-config.model")
+    else:
+        out.lose("speculation.model", "dropped", f"method {spec.method} drafts without a model")
+
+
+def _option(name: str, value: Any, method: str, out: Translation) -> None:
+    full, lookup = f"speculation.options.{name}", name in ("prompt_lookup_min", "prompt_lookup_max")
+    if value is None:
+        out.written[full] = "left to the server"
+    elif name == "match" and method.startswith("ngram"):
+        if str(value) == "earliest":
+            out.written[full] = "vLLM's own way"
+        else:
+            out.lose(
+                full,
+                "approximated",
+                "vLLM takes the earliest match, so other tokens are drafted; the output is the same",
+            )
+    elif name not in METHOD_OPTIONS or (lookup and not method.startswith("ngram")):
+        out.lose(full, "dropped", f"vLLM's {method} has no such option")
+    else:
+        out.put(full, value, f"speculative-config.{name}")
+
+
+def _lookup_range(out: Translation) -> None:
+    """Both ends are written: vLLM's minimum defaults to its maximum, not to 1."""
+    spec = out.serve["speculative-config"]
+    missing = [name for name in ("prompt_lookup_max", "prompt_lookup_min") if name not in spec]
+    spec.setdefault("prompt_lookup_max", max(5, spec.get("prompt_lookup_min", 5)))
+    spec.setdefault("prompt_lookup_min", spec["prompt_lookup_max"])
+    for name in missing:
+        out.lose(
+            f"speculation.options.{name}",
+            "approximated",
+            f"the preset leaves it open; written is vLLM's own default, {spec[name]}",
+        )
+
+
+def _parallel_draft(method: str, out: Translation) -> None:
+    spec, name = out.serve["speculative-config"], "draft_tensor_parallel_size"
+    wanted, target = spec.get(name), out.serve["tensor-parallel-size"]
+    if wanted is None:
+        return
+    full = f"speculation.options.{name}"
+    if wanted == target:
+        del spec[name]
+        out.written[full] = "vLLM's own default"
+    elif method in ("draft_model", "mlp_speculator"):
+        del spec[name], out.written[full]
+        how = "must run on as many devices as the target" if method == "draft_model" else "always runs on one device"
+        out.lose(full, "approximated", f"in vLLM a draft of method {method} {how}, so {wanted} is left out")
+
+
+def _old_runner(method: str, config: RunConfig, out: Translation) -> None:
+    parallel = out.serve["speculative-config"].get("parallel_drafting")
+    if config.sampling.min_p > 0 and (method in OLD_RUNNER_METHODS or (parallel and method == "draft_model")):
+        out.lose(
+            "sampling.min_p",
+            "changes-output",
+            f"vLLM runs method {method} on its older model runner, which does not honour min_p while it speculates",
+        )

@@ -1,0 +1,53 @@
+"""YAML as we write it: block style, keys in the order given, no aliases, text that survives any reader.
+
+Knows no schema. Comments are made here too, so that no stranger's word can leave its comment.
+"""
+
+import unicodedata
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import yaml
+
+WIDTH = 110
+
+
+class _Dumper(yaml.SafeDumper):
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        """Lists stand indented under their key."""
+        super().increase_indent(flow, False)
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in value and not value.startswith((" ", "\n")) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+def _list(dumper: yaml.SafeDumper, values: Iterable[Any]) -> yaml.SequenceNode:
+    """A short list of plain values on one line."""
+    items = list(values)
+    short = all(isinstance(i, (int, float, str, type(None))) and len(str(i)) <= 20 for i in items) and len(items) <= 16
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=short)
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_representer(list, _list)
+_Dumper.add_representer(tuple, _list)
+
+
+def to_yaml(data: Mapping[str, Any]) -> str:
+    return yaml.dump(dict(data), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=WIDTH)
+
+
+def comment(text: str) -> str:
+    """`text` as comment lines, whatever line ends or control characters it holds; "" for nothing."""
+    lines = [one_line(line) for line in text.splitlines()]
+    return "".join(f"# {line}".rstrip() + "\n" for line in lines)
+
+
+def one_line(text: str) -> str:
+    """`text` with everything that could end a line, move a cursor or turn the writing direction replaced."""
+    return "".join("·" if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Cs") else c for c in text)

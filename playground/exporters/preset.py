@@ -1,0 +1,26 @@
+"""Our own preset file: canonical YAML, every value written, nothing lost. What `importers/preset.py` reads back."""
+
+from playground.config import Preset
+from playground.exporters import Export
+from playground.exporters._yaml import to_yaml
+
+TITLE = "Draftboard preset"
+
+_HEADER = "# A Draftboard preset: what runs, and what was measured with it. See presets/README.md.\n"
+
+
+def export(preset: Preset) -> Export:
+    """One file, `<name>.yaml`; expresses everything."""
+    return Export(
+        files={f"{preset.name}.yaml": preset_yaml(preset)},
+        command=f"python -m playground compare --preset {preset.name}.yaml --prompt 'Hello'",
+        checked_by="our schema",
+    )
+
+
+def preset_yaml(preset: Preset) -> str:
+    """The text of a preset file. All fields are explicit, so that a later change of a default changes no preset."""
+    data = preset.model_dump(mode="json")
+    if preset.evidence is None:
+        del data["evidence"]
+    return _HEADER + to_yaml(data)

@@ -1,0 +1,79 @@
+"""Files people hand us, as text: bounded, decoded, never executed. Knows no format."""
+
+import codecs
+import re
+import stat
+from pathlib import Path, PurePath
+
+from playground.errors import PlaygroundError
+
+MAX_BYTES = 1_000_000
+"""A preset or a server's config is a page of text; more is a mistake or an attack."""
+
+_BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+def read_file(path: Path, *, limit: int = MAX_BYTES) -> bytes:
+    """The bytes of an ordinary file of at most `limit` bytes.
+
+    Raises:
+        PlaygroundError: missing, not an ordinary file (a pipe would never end), unreadable or too large.
+    """
+    try:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            kind = "a folder" if stat.S_ISDIR(mode) else "no ordinary file"
+            raise PlaygroundError(f"{path} is {kind}.", "Name a file.", code="bad_file")
+        with path.open("rb") as file:
+            content = file.read(limit + 1)
+    except OSError as error:
+        raise PlaygroundError(
+            f"{path} cannot be read: {error.strerror or error}.", "Check the name and its permissions.", code="bad_file"
+        ) from None
+    except ValueError:  # a NUL byte in the name
+        raise PlaygroundError("The file's name is not valid.", "Check the name.", code="bad_file") from None
+    check_size(str(path), len(content), limit=limit)
+    return content
+
+
+def check_size(name: str, size: int, *, limit: int = MAX_BYTES) -> None:
+    if size > limit:
+        raise PlaygroundError(
+            f"{name} is larger than {limit / 1e6:g} MB.",
+            "A preset or a server's configuration is a few kilobytes; check that this is the right file.",
+            code="too_large",
+        )
+
+
+def decode(name: str, content: bytes | str) -> str:
+    """Text of a file: UTF-8 with or without a byte order mark, or UTF-16 with one; any line ends.
+
+    Raises:
+        PlaygroundError: another encoding, or a NUL byte; names file and line.
+    """
+    if isinstance(content, str):
+        text = content.removeprefix("\ufeff")
+    else:
+        check_size(name, len(content))
+        encoding = next((name for bom, name in _BOMS if content.startswith(bom)), "utf-8")
+        try:
+            text = content.decode(encoding)
+        except UnicodeDecodeError as error:
+            line = content[: error.start].count(b"\n") + 1
+            raise PlaygroundError(
+                f"{name}, line {line}: not UTF-8 text.", "Save the file as UTF-8.", code="bad_file"
+            ) from None
+    if "\0" in text:
+        line = text[: text.index("\0")].count("\n") + 1
+        raise PlaygroundError(
+            f"{name}, line {line}: holds a NUL byte, so this is no text file.",
+            "Check that this is the right file.",
+            code="bad_file",
+        )
+    return text
+
+
+def name_from(file: str) -> str:
+    """A preset's name for what came in a file of this name: "My Config.yaml" -> "my-config"."""
+    stem = PurePath(file.replace("\\", "/")).name.rsplit(".", 1)[0].lower()
+    return re.sub(r"[^a-z0-9._-]+", "-", stem).strip("-._")[:64] or "imported"

@@ -1,0 +1,200 @@
+"""A vLLM command line or Python snippet as the mapping its YAML file would be. Nothing is run and nothing is imported.
+
+Knows shells and Python's grammar; what the keys mean is `_vllm_upgrade`'s.
+"""
+
+import ast
+import io
+import re
+import shlex
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+from playground.errors import PlaygroundError
+
+MAX_CODE = 100_000
+"""Characters of a command or snippet."""
+
+ENGINES = ("LLM", "AsyncLLM", "LLMEngine", "AsyncLLMEngine", "EngineArgs", "AsyncEngineArgs")
+SHORT = {
+    "-tp": "tensor_parallel_size",
+    "-pp": "pipeline_parallel_size",
+    "-dp": "data_parallel_size",
+    "-q": "quantization",
+    "-sc": "speculative_config",
+}
+_PYTHON = re.compile(rf"\b(?:{'|'.join(ENGINES)})\s*\(|^\s*(?:from|import)\s+vllm\b", re.MULTILINE)
+_COMMAND = re.compile(
+    r"^\s*(?:\w+=\S*\s+)*(?:\$\s+)?(?:vllm\s|python3?\s.*vllm|docker\s|podman\s|--[a-z])", re.MULTILINE
+)
+_STARTS = ("vllm.entrypoints.openai.api_server", "vllm.entrypoints.api_server")
+_ENDS = ("&&", "||", "|", ";", "&", ">", ">>", "\n")
+
+
+def is_python(text: str) -> bool:
+    return bool(_PYTHON.search(text))
+
+
+def is_command(text: str) -> bool:
+    return bool(_COMMAND.search(text))
+
+
+def from_command(name: str, text: str) -> dict[str, Any]:
+    """`vllm serve ...` (or the older module call, or flags alone) as keys with underscores; values are text, or lists.
+
+    Raises:
+        PlaygroundError: quotes do not match, or there is no vLLM command.
+    """
+    words = _words(name, text)
+    start = next((i + 1 for i, word in enumerate(words) if word in _STARTS or "/vllm-openai" in word), None)
+    if start is None:
+        serve = next((i for i, pair in enumerate(pairwise(words)) if pair == ("vllm", "serve")), None)
+        flag = next((i for i, word in enumerate(words) if word.startswith("--")), None)
+        start = serve + 2 if serve is not None else flag
+    if start is None:
+        raise _wrong(name, "holds no `vllm serve` command", "Paste the whole command.")
+    end = next((i for i in range(start, len(words)) if words[i] in _ENDS), len(words))
+    found: dict[str, Any] = {}
+    for key, value in _flags(words[start:end]):
+        _put(name, found, key, value)
+    return found
+
+
+def _words(name: str, text: str) -> list[str]:
+    if len(text) > MAX_CODE:
+        raise _wrong(name, f"is longer than {MAX_CODE:,} characters", "Paste the command alone.")
+    lexer = shlex.shlex(_Lines(re.sub(r"\\\r?\n", " ", text)), posix=True, punctuation_chars=";&|<>\n")
+    lexer.whitespace, lexer.whitespace_split = " \t\r", True
+    try:
+        return ["\n" if set(word) == {"\n"} else word for word in lexer]
+    except ValueError as error:
+        raise _wrong(name, f"is no shell command: {str(error).lower()}", "Check its quotes.") from None
+
+
+class _Lines(io.StringIO):
+    """shlex skips a comment by reading its line; the line's end must stay, since it ends the command."""
+
+    def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override]
+        line = super().readline(-1 if size is None else size)
+        if line.endswith("\n"):
+            self.seek(self.tell() - 1)
+        return line
+
+
+def _flags(words: list[str]) -> Iterator[tuple[str, Any]]:
+    """(key, value): True for a flag alone, text for one value, a list for more; the bare word is the model."""
+    position = 0
+    while position < len(words):
+        word = words[position]
+        position += 1
+        if not _is_flag(word):
+            yield "model", word
+            continue
+        key, equals, value = word.partition("=")
+        values = [value] if equals else []
+        while not equals and position < len(words) and not _is_flag(words[position]):
+            values.append(words[position])
+            position += 1
+        key = SHORT.get(key, key.removeprefix("--"))
+        if not values and key.startswith("no-"):
+            yield key.removeprefix("no-"), False
+        else:
+            yield key, values[0] if len(values) == 1 else values or True
+
+
+def _is_flag(word: str) -> bool:
+    return word.startswith("--") or word.partition("=")[0] in SHORT
+
+
+def _put(name: str, found: dict[str, Any], key: str, value: Any) -> None:
+    """Dotted keys go inside: --speculative-config.method ngram."""
+    outer, dot, inner = key.partition(".")
+    outer = outer.replace("-", "_")
+    if outer == "model_tag":
+        outer = "model"
+    if not dot:
+        if outer in found and found[outer] != value:
+            raise _wrong(name, f"gives --{key} twice", "Keep one of them.")
+        found[outer] = value
+        return
+    branch = found.setdefault(outer, {})
+    if not isinstance(branch, dict):
+        raise _wrong(name, f"gives --{outer.replace('_', '-')} whole and in parts", "Keep one of them.")
+    branch[inner] = value
+
+
+def from_python(name: str, text: str) -> tuple[dict[str, Any], list[str]]:
+    """Keywords of the first `LLM(...)` or engine-arguments call, and what could not be read as a plain value.
+
+    Beside them, under names no file has: "sampling_params" (keywords of `SamplingParams(...)`), "chat" (False for
+    `.generate(...)`), "system_prompt".
+    """
+    if len(text) > MAX_CODE:
+        raise _wrong(name, f"is longer than {MAX_CODE:,} characters", "Paste the call alone.")
+    try:
+        tree = ast.parse(text)
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    except SyntaxError as error:
+        line = f", line {error.lineno}" if error.lineno else ""
+        raise _wrong(f"{name}{line}", "is no Python", "Paste whole statements.") from None
+    except (ValueError, RecursionError, MemoryError):
+        raise _wrong(name, "is nested too deeply", "Paste the call alone.") from None
+    reader = _Reader(tree)
+    engine = next((call for call in calls if _called(call) in ENGINES and (call.args or call.keywords)), None)
+    if engine is None:
+        raise _wrong(name, "holds no LLM(...) call", "Paste the call with its keywords.")
+    found = reader.keywords(engine)
+    if engine.args:
+        found.setdefault("model", reader.value("model", engine.args[0]))
+    for call in calls:
+        match _called(call):
+            case "SamplingParams":
+                found.setdefault("sampling_params", reader.keywords(call))
+            case "generate" | "chat" as verb if isinstance(call.func, ast.Attribute):
+                found.setdefault("chat", verb == "chat")
+                if verb == "chat" and call.args:
+                    found.setdefault("system_prompt", _system_prompt(reader.value("messages", call.args[0])))
+    return {key: value for key, value in found.items() if value is not _UNREADABLE}, reader.unreadable
+
+
+_UNREADABLE = object()
+
+
+class _Reader:
+    """Literals of a snippet, names assigned once to a literal included."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.unreadable: list[str] = []
+        self._names: dict[str, ast.expr | None] = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+                name = node.targets[0].id
+                self._names[name] = None if name in self._names else node.value
+
+    def keywords(self, call: ast.Call) -> dict[str, Any]:
+        return {word.arg or "**": self.value(word.arg or "**", word.value) for word in call.keywords}
+
+    def value(self, key: str, node: ast.expr) -> Any:
+        if isinstance(node, ast.Name):
+            node = self._names.get(node.id) or node
+        try:
+            return ast.literal_eval(node)
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+            self.unreadable.append(key)
+            return _UNREADABLE
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def _system_prompt(messages: Any) -> Any:
+    for message in messages if isinstance(messages, list) else ():
+        if isinstance(message, dict) and message.get("role") == "system" and isinstance(message.get("content"), str):
+            return message["content"]
+    return _UNREADABLE
+
+
+def _wrong(name: str, problem: str, hint: str) -> PlaygroundError:
+    return PlaygroundError(f"{name} {problem}.", hint, code="bad_file")

@@ -1,0 +1,157 @@
+"""Older spellings of vLLM's configuration brought up to vLLM 0.32, one sentence for each change.
+
+Works on plain mappings with underscored keys. Knows names and their history; builds no preset.
+"""
+
+from typing import Any
+
+from playground.errors import PlaygroundError
+
+Values = dict[str, Any]
+
+MOVED_INSIDE = {
+    "num_speculative_tokens": "num_speculative_tokens",
+    "ngram_prompt_lookup_max": "prompt_lookup_max",
+    "ngram_prompt_lookup_min": "prompt_lookup_min",
+    "speculative_draft_tensor_parallel_size": "draft_tensor_parallel_size",
+    "speculative_max_model_len": "max_model_len",
+    "speculative_model_quantization": "quantization",
+    "spec_method": "method",
+    "spec_model": "model",
+    "spec_tokens": "num_speculative_tokens",
+}
+"""Top-level keys of old releases (and of the new shortcuts) -> keys of speculative_config."""
+
+LOSSY = "spec_decoding_acceptance_method"
+DROPPED = {
+    "use_v2_block_manager": "the only block manager there is now",
+    "speculative_disable_mqa_scorer": "an implementation detail that is gone",
+    "speculative_token_tree": "token trees are gone; drafts are chains",
+    "disable_logprobs_during_spec_decoding": "log-probabilities no longer cost extra",
+    "speculative_disable_by_batch_size": "gone; num_speculative_tokens_per_batch_size takes its place, set it by hand",
+    LOSSY: "only exact acceptance is left",
+    "typical_acceptance_sampler_posterior_threshold": "belonged to typical acceptance, which changed the output",
+    "typical_acceptance_sampler_posterior_alpha": "belonged to typical acceptance, which changed the output",
+}
+DROPPED_INSIDE = {
+    "disable_by_batch_size": DROPPED["speculative_disable_by_batch_size"],
+    "acceptance_method": DROPPED[LOSSY],
+    "posterior_threshold": DROPPED["typical_acceptance_sampler_posterior_threshold"],
+    "posterior_alpha": DROPPED["typical_acceptance_sampler_posterior_alpha"],
+    "disable_logprobs": DROPPED["disable_logprobs_during_spec_decoding"],
+    "disable_mqa_scorer": DROPPED["speculative_disable_mqa_scorer"],
+    "speculative_token_tree": DROPPED["speculative_token_tree"],
+}
+NGRAM_NAMES = ("[ngram]", "ngram")
+
+
+def upgrade(name: str, values: Values) -> tuple[Values, list[str]]:
+    """(the values as vLLM 0.32 has them, the sentences).
+
+    Raises:
+        PlaygroundError: old and new spelling disagree, or it asks for text that is wrong on purpose.
+    """
+    said: list[str] = []
+    values = dict(values)
+    inner = _inside(values.pop("speculative_config", None))
+    _drop(values, DROPPED, said)
+    if "speculative_model" in values:
+        _speculative_model(name, values.pop("speculative_model"), inner, said)
+    for old, new in MOVED_INSIDE.items():
+        if old in values:
+            _move(name, values.pop(old), old, new, inner, said)
+    if inner:
+        _drop(inner, DROPPED_INSIDE, said)
+        _method(name, inner, said)
+        _lookup(inner, said)
+        values["speculative_config"] = inner
+    _dtype(values, said)
+    return values, said
+
+
+def _inside(config: Any) -> Values:
+    return {key.replace("-", "_"): value for key, value in config.items()} if isinstance(config, dict) else {}
+
+
+def _drop(values: Values, gone: dict[str, str], said: list[str]) -> None:
+    for key, why in gone.items():
+        if key in values:
+            value = values.pop(key)
+            lossy = str(value).startswith("typical")
+            more = "; the old setting changed the output, and that is not carried over" if lossy else ""
+            said.append(f"{key} is left out: {why}{more}.")
+
+
+def _speculative_model(name: str, model: Any, inner: Values, said: list[str]) -> None:
+    if model in NGRAM_NAMES:
+        inner.setdefault("method", "ngram")
+        said.append(f"speculative_model “{model}” is now method ngram of speculative_config (since vLLM 0.8).")
+        return
+    _move(name, model, "speculative_model", "model", inner, said)
+
+
+def _move(name: str, value: Any, old: str, new: str, inner: Values, said: list[str]) -> None:
+    if new in inner and str(inner[new]) != str(value):
+        raise PlaygroundError(
+            f"{name}: {old} is {value!r:.60}, but {new} of speculative_config is {inner[new]!r:.60}.",
+            "Keep one of them.",
+            code="bad_config",
+        )
+    inner[new] = value
+    since = "" if old.startswith("spec_") else " (since vLLM 0.8)"
+    place = f"{new} of speculative_config" if old != new else "inside speculative_config"
+    said.append(f"{old} is now {place}{since}.")
+
+
+def _method(name: str, inner: Values, said: list[str]) -> None:
+    if "tensor_parallel_size" in inner:
+        _move(
+            name, inner.pop("tensor_parallel_size"), "tensor_parallel_size", "draft_tensor_parallel_size", inner, said
+        )
+    if inner.get("model") in NGRAM_NAMES:
+        inner["method"] = "ngram"
+        said.append(f"model “{inner.pop('model')}” of speculative_config is now method ngram.")
+    if any(key.startswith("synthetic") for key in inner) or inner.get("rejection_sample_method") == "synthetic":
+        raise PlaygroundError(
+            f"{name}: synthetic acceptance writes text that is wrong on purpose, to time a server.",
+            "Remove rejection_sample_method and the synthetic_* keys.",
+            code="not_supported",
+        )
+    method = inner.get("method")
+    if method is None:
+        has_range = "prompt_lookup_max" in inner or "prompt_lookup_min" in inner
+        inner["method"] = "draft_model" if "model" in inner else "ngram" if has_range else None
+        if inner["method"] is None:
+            del inner["method"]
+        elif inner["method"] == "draft_model":
+            said.append(
+                "No method was given: draft_model is taken; name it if the draft is an EAGLE, Medusa or MTP head."
+            )
+        else:
+            said.append("No method was given: ngram is taken, since there is a lookup range and no draft model.")
+    elif isinstance(method, str) and method.endswith("_mtp"):
+        inner["method"] = "mtp"
+        said.append(f"method {method} is now mtp.")
+
+
+def _lookup(inner: Values, said: list[str]) -> None:
+    if not str(inner.get("method", "")).startswith("ngram"):
+        for key in ("prompt_lookup_max", "prompt_lookup_min"):
+            if inner.pop(key, None) is not None:
+                said.append(f"{key} is left out: method {inner.get('method')} ignores it.")
+        return
+    low, high = inner.get("prompt_lookup_min"), inner.get("prompt_lookup_max")
+    if low is None or high is None:
+        inner["prompt_lookup_max"] = high if high is not None else (low if low is not None else 5)
+        inner["prompt_lookup_min"] = low if low is not None else inner["prompt_lookup_max"]
+        said.append(
+            "The lookup range is written out as vLLM takes it: "
+            f"{inner['prompt_lookup_min']} to {inner['prompt_lookup_max']}."
+        )
+
+
+def _dtype(values: Values, said: list[str]) -> None:
+    names = {"half": "float16", "float": "float32"}
+    if (old := values.get("dtype")) in names:
+        values["dtype"] = names[old]
+        said.append(f"dtype {old} is another name of {names[old]}.")

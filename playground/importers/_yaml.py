@@ -1,0 +1,216 @@
+"""YAML and JSON from strangers as plain data that remembers its lines. Builds no objects and expands nothing.
+
+Read as YAML: one document of mappings with text keys, lists and scalars. Refused, each by line: tags (`!!python/...`),
+aliases (the "billion laughs"), a key given twice, nesting past `MAX_DEPTH`, numbers that are no finite number.
+Knows no schema: `checked_document` takes the model to check against.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NoReturn, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from playground.errors import PlaygroundError
+from playground.importers._text import check_size, decode
+
+try:
+    from yaml import CSafeLoader as _Loader
+except ImportError:  # PyYAML built without libyaml
+    from yaml import SafeLoader as _Loader  # type: ignore[assignment]
+
+MAX_DEPTH = 40
+MAX_NUMBER = 40
+"""Characters of a number: more than any float needs."""
+M = TypeVar("M", bound=BaseModel)
+
+_PREFIX = "tag:yaml.org,2002:"
+_CONSTRUCTORS = {
+    _PREFIX + "null": "construct_yaml_null",
+    _PREFIX + "bool": "construct_yaml_bool",
+    _PREFIX + "int": "construct_yaml_int",
+    _PREFIX + "float": "construct_yaml_float",
+}
+"""Every other plain scalar (dates, `<<`, `=`) stays the text it is."""
+
+
+class Located(dict[str, Any]):
+    """A mapping that knows on which line each of its keys stands (1-based); otherwise a dict."""
+
+    __slots__ = ("lines",)
+
+    def __init__(self, data: Mapping[str, Any] | None = None) -> None:
+        """A copy of `data`, with its lines if it has some."""
+        super().__init__(data or {})
+        self.lines: dict[str, int] = dict(getattr(data, "lines", {}))
+
+
+def parse_yaml(name: str, content: bytes | str) -> object:
+    """The data of one YAML document (JSON is read as YAML too, see `parse_json` for the strict reading).
+
+    Raises:
+        PlaygroundError: naming file and line, for anything refused above, and for broken YAML.
+    """
+    text = decode(name, content)
+    check_size(name, len(text))
+    try:
+        _inspect(name, text)
+        nodes = list(yaml.compose_all(text, Loader=_Loader))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        _refuse(name, mark.line + 1 if mark else 1, error.problem or "this is not YAML", "Correct the YAML there.")
+    except yaml.YAMLError as error:
+        _refuse(name, 1, str(error).splitlines()[0], "Correct the YAML.")
+    if len(nodes) != 1:
+        _refuse(name, 1, "holds no YAML document" if not nodes else "holds more than one YAML document", "Give one.")
+    return _build(name, nodes[0], _Loader(""))
+
+
+def parse_json(name: str, content: bytes | str) -> object:
+    """The same rules for JSON."""
+    text = decode(name, content)
+    check_size(name, len(text))
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in items:
+            if key in found:
+                raise PlaygroundError(f"{name}: the key “{key}” is given twice.", "Keep one of them.", code="bad_file")
+            found[key] = value
+        return found
+
+    def constant(value: str) -> NoReturn:
+        raise PlaygroundError(f"{name}: {value} is no number.", "Write a finite number.", code="bad_file")
+
+    try:
+        data = json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+    except json.JSONDecodeError as error:
+        _refuse(name, error.lineno, f"{error.msg.lower()} (column {error.colno})", "Correct the JSON there.")
+    except RecursionError:
+        _refuse(name, 1, "is nested too deeply", "Check that this is the right file.")
+    except ValueError:  # an integer of thousands of digits
+        _refuse(name, 1, "holds a number of thousands of digits", "Write a number of ordinary size.")
+    if any(depth > MAX_DEPTH for depth in _depths(data)):
+        _refuse(name, 1, f"is nested deeper than {MAX_DEPTH} levels", "Check that this is the right file.")
+    return data
+
+
+def checked_document(model: type[M], data: object, name: str, *, strict: bool | None = None) -> M:
+    """`data` as a `model`; `strict` overrides the model's own choice.
+
+    Raises:
+        PlaygroundError: with file, line (where `data` was read by `parse_yaml`) and key of every problem.
+    """
+    try:
+        return model.model_validate(data, strict=strict)
+    except ValidationError as error:
+        problems = [_problem(item, data) for item in error.errors()[:5]]
+    raise PlaygroundError(
+        f"{name}, {'; '.join(problems)}.", "Correct the named value and try again.", code="bad_config"
+    )
+
+
+def line_of(data: object, path: Sequence[str | int]) -> int | None:
+    """The line of the innermost key of `path` that the file really has; None where lines are unknown."""
+    line = None
+    for part in path:
+        if isinstance(data, dict) and isinstance(part, str) and part in data:
+            line, data = getattr(data, "lines", {}).get(part, line), data[part]
+        elif isinstance(data, list) and isinstance(part, int) and part < len(data):
+            data = data[part]
+        else:
+            break
+    return line
+
+
+def place(name: str, data: object, path: Sequence[str | int]) -> str:
+    """ "file, line 3, a.b": how every error about a value begins."""
+    line = line_of(data, path)
+    return f"{name}, " + (f"line {line}, " if line else "") + ".".join(map(str, path))
+
+
+def _problem(item: Any, data: object) -> str:
+    path = item["loc"]
+    text = str(item["msg"]).removeprefix("Value error, ")
+    if item["type"] == "extra_forbidden":
+        text = "is not a known key"
+    elif item["type"] == "missing":
+        text = "is missing"
+    elif item["type"] == "model_type":
+        text = "must be a mapping of keys to values"
+    key = ".".join(map(str, path)) or "the document"
+    line = line_of(data, path)
+    return (f"line {line}, " if line else "") + f"{key}: {text[0].lower() + text[1:]}"
+
+
+def _inspect(name: str, text: str) -> None:
+    """Everything that must be refused before a tree is built, by one flat pass over the parser's events."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        line = event.start_mark.line + 1 if event.start_mark else 1
+        if isinstance(event, yaml.AliasEvent):
+            _refuse(name, line, "aliases (*name) are not read", "Write the value out.")
+        if isinstance(event, (yaml.ScalarEvent, yaml.CollectionStartEvent)) and event.tag is not None:
+            _refuse(name, line, f"the tag {_shown(event.tag)} is not read", "Leave the tag out.")
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            _refuse(name, line, f"nested deeper than {MAX_DEPTH} levels", "Check that this is the right file.")
+
+
+def _build(name: str, node: yaml.Node, loader: Any) -> object:
+    line = node.start_mark.line + 1
+    if isinstance(node, yaml.MappingNode):
+        mapping = Located()
+        for key_node, value_node in node.value:
+            key_line = key_node.start_mark.line + 1
+            if not isinstance(key_node, yaml.ScalarNode) or not _is_text(key_node):
+                shown = _shown(str(getattr(key_node, "value", ""))) if isinstance(key_node, yaml.ScalarNode) else "?"
+                _refuse(name, key_line, f"the key {shown} is not text", "Put the key in quotes.")
+            key = str(key_node.value)
+            if key in mapping:
+                first = mapping.lines[key]
+                _refuse(name, key_line, f"{_shown(key)} is given twice (first in line {first})", "Keep one of them.")
+            mapping.lines[key] = key_line
+            mapping[key] = _build(name, value_node, loader)
+        return mapping
+    if isinstance(node, yaml.SequenceNode):
+        return [_build(name, item, loader) for item in node.value]
+    constructor = _CONSTRUCTORS.get(node.tag)
+    if constructor is None:
+        return str(node.value)
+    try:
+        if len(node.value) > MAX_NUMBER:
+            raise ValueError
+        value = getattr(loader, constructor)(node)
+    except (ValueError, OverflowError, IndexError):
+        _refuse(name, line, f"{_shown(str(node.value))} is no number we can read", "Write a plain decimal number.")
+    if isinstance(value, float) and not math.isfinite(value):
+        _refuse(name, line, f"{_shown(str(node.value))} is no finite number", "Write a finite number.")
+    return value
+
+
+def _is_text(node: yaml.ScalarNode) -> bool:
+    return node.tag not in _CONSTRUCTORS
+
+
+def _depths(data: object) -> Iterator[int]:
+    """The depth of every value, walked without recursion."""
+    waiting: list[tuple[object, int]] = [(data, 0)]
+    while waiting:
+        value, depth = waiting.pop()
+        yield depth
+        children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        waiting += [(child, depth + 1) for child in children]
+
+
+def _shown(text: str) -> str:
+    """A stranger's words inside our sentence: one line, short, in quotes."""
+    short = text if len(text) <= 60 else text[:59] + "…"
+    return "“" + "".join(c if c.isprintable() else "·" for c in short) + "”"
+
+
+def _refuse(name: str, line: int, problem: str, hint: str) -> NoReturn:
+    raise PlaygroundError(f"{name}, line {line}: {problem}.", hint, code="bad_file")

@@ -1,0 +1,236 @@
+"""vLLM: serve files (YAML, JSON), command lines and Python keywords, old spellings included, as presets.
+
+Keys that say how a server is reached or logs are left out by name; a key nobody knows is named too, and refused where
+it looks like a slip of the pen. Nothing of the input is run.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from playground.config import SamplingParams
+from playground.errors import PlaygroundError
+from playground.exporters._vllm_schema import (
+    ENGINE_OPTIONS,
+    METHOD_OPTIONS,
+    GenerationDefaults,
+    ServeConfig,
+    SpeculativeConfig,
+    dashed,
+)
+from playground.importers import Imported
+from playground.importers import _vllm_source as source
+from playground.importers import preset as preset_file
+from playground.importers._text import name_from
+from playground.importers._vllm_upgrade import DROPPED, MOVED_INSIDE, Values, upgrade
+from playground.importers._yaml import Located, checked_document, line_of, parse_json
+
+TITLE = "vLLM"
+
+_OURS = {
+    "model",
+    "dtype",
+    "generation_config",
+    "override_generation_config",
+    "speculative_config",
+    "speculative_model",
+    "sampling_params",
+    "chat",
+    "system_prompt",
+    *ENGINE_OPTIONS,
+    *DROPPED,
+    *MOVED_INSIDE,
+}
+_SERVER = {
+    "host", "port", "uds", "api_key", "served_model_name", "root_path", "ssl_keyfile", "ssl_certfile",
+    "allowed_origins", "allow_credentials", "allowed_methods", "allowed_headers", "uvicorn_log_level",
+    "disable_log_requests", "disable_log_stats", "enable_log_requests", "max_log_len", "middleware", "response_role",
+    "chat_template", "tool_call_parser", "reasoning_parser", "enable_auto_tool_choice", "lora_modules",
+    "trust_remote_code", "tokenizer", "tokenizer_mode", "revision", "code_revision", "download_dir", "load_format",
+    "swap_space", "cpu_offload_gb", "max_logprobs", "enable_chunked_prefill", "enable_per_request_metrics",
+    "per_request_spec_decode_metrics", "limit_mm_per_prompt", "block_size", "task", "runner", "api_server_count",
+    "config", "disable_log_request",
+}  # fmt: skip
+_NEUTRAL = {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0, "repetition_penalty": 1.0}
+"""What a vLLM server does where neither the file nor the request says anything; penalties are neutral in ours too."""
+
+_OF_OTHERS = ("decoding_type", "speculative_algorithm", "speculative-algorithm")
+
+
+def recognises(name: str, data: object) -> bool:
+    if isinstance(data, str):
+        return source.is_python(data) or source.is_command(data)
+    if not isinstance(data, dict) or preset_file.recognises(name, data):
+        return False
+    spec = data.get("speculative_config", data.get("speculative-config"))
+    if any(key in data or (isinstance(spec, dict) and key in spec) for key in _OF_OTHERS):
+        return False
+    return bool({key.replace("-", "_") for key in data} & (_OURS - {"dtype", "chat"}))
+
+
+def read(name: str, data: object) -> Imported:
+    """See `Importer`; `data` is a mapping, or a command line or Python snippet as text."""
+    unread: list[str] = []
+    if isinstance(data, str) and source.is_python(data):
+        raw, unread = source.from_python(name, data)
+    elif isinstance(data, str):
+        raw = source.from_command(name, data)
+    elif isinstance(data, dict):
+        raw = data
+    else:
+        raise PlaygroundError(
+            f"{name}: is no mapping of keys to values.", "Give a vLLM configuration.", code="bad_file"
+        )
+    values = _normal(name, raw)
+    values, said = upgrade(name, values)
+    said += [f"{key} is left out: it is no plain value in the snippet." for key in unread]
+    said += _left_out(name, values, raw)
+    config = _config(name, values, raw, said)
+    preset = {"name": name_from(name), "description": f"Imported from {name[:200]} (vLLM).", "config": config}
+    return Imported(preset_file.read(name, preset).preset, tuple(said))
+
+
+def _normal(name: str, raw: dict[str, Any]) -> Values:
+    """Keys with underscores; JSON text inside read."""
+    values: Values = {}
+    for key, value in raw.items():
+        plain = key.replace("-", "_")
+        if plain in values:
+            raise PlaygroundError(f"{_place(name, raw, key)}: is given twice.", "Keep one of them.", code="bad_config")
+        if plain in ("speculative_config", "override_generation_config") and isinstance(value, str):
+            value = parse_json(f"{name}, {key}", value)
+        if plain in ("speculative_config", "override_generation_config") and not isinstance(value, dict):
+            raise PlaygroundError(
+                f"{_place(name, raw, key)}: must be a mapping of keys to values.",
+                "Write it as JSON or as nested YAML.",
+                code="bad_config",
+            )
+        values[plain] = value
+    return values
+
+
+def _left_out(name: str, values: Values, raw: dict[str, Any]) -> list[str]:
+    """A sentence for the keys that have no place in a preset."""
+    server = sorted(key for key in values if key in _SERVER)
+    strange = sorted(key for key in values if key not in _SERVER and key not in _OURS)
+    for key in strange:
+        close = difflib.get_close_matches(key, _OURS, n=1, cutoff=0.85)
+        if close:
+            raise PlaygroundError(
+                f"{_place(name, raw, key)}: is not a known key.", f"Did you mean {close[0]}?", code="bad_config"
+            )
+    said = []
+    if server:
+        said.append(f"Left out, they belong to the server and not to a preset: {', '.join(server)}.")
+    if strange:
+        said.append(f"Left out, not known here: {', '.join(key[:60] for key in strange)}.")
+    return said
+
+
+def _config(name: str, values: Values, raw: dict[str, Any], said: list[str]) -> Values:
+    model = values.get("model")
+    if not isinstance(model, str) or not model:
+        elsewhere = "config" in values
+        hint = "Import the file after --config itself." if elsewhere else "Add `model:` with the target model."
+        raise PlaygroundError(f"{name}: names no model.", hint, code="bad_config")
+    if model.startswith("$"):
+        raise PlaygroundError(
+            f"{name}: the model is the shell variable {model[:60]}.", "Put its value there.", code="bad_config"
+        )
+    config: Values = {"engine": "vllm", "target": model, "dtype": values.get("dtype", "auto"), "speculation": None}
+    config["engine_options"] = _engine_options(name, values, raw)
+    if spec := values.get("speculative_config"):
+        config["speculation"] = _speculation(name, spec, raw)
+    config["sampling"] = _sampling(name, values, raw, said)
+    if values.get("chat") is False:
+        config["chat"] = False
+    if isinstance(values.get("system_prompt"), str):
+        config["system_prompt"] = values["system_prompt"]
+    return config
+
+
+def _engine_options(name: str, values: Values, raw: dict[str, Any]) -> Values:
+    options = {key: values[key] for key in ENGINE_OPTIONS if values.get(key) not in (None, "None", "auto")}
+    if "max_model_len" in options:
+        options["max_model_len"] = _length(options["max_model_len"])
+    defaults = {"model": "-", "dtype": "auto", "gpu_memory_utilization": 0.5, "generation_config": "vllm"}
+    file = {dashed(key): value for key, value in (defaults | options).items()}
+    read = _checked(ServeConfig, file | {"override-generation-config": {}}, name, raw)
+    return {key: getattr(read, key) for key in options}
+
+
+def _length(value: Any) -> Any:
+    """vLLM's "8k" (thousands) and "8K" (1,024s)."""
+    match = re.fullmatch(r"(\d{1,9})([kKmM])", value) if isinstance(value, str) else None
+    factors = {"k": 1000, "K": 1024, "m": 1000**2, "M": 1024**2}
+    return int(match[1]) * factors[match[2]] if match else value
+
+
+def _speculation(name: str, spec: Values, raw: dict[str, Any]) -> Values:
+    read = _checked(SpeculativeConfig, spec, name, _inside(raw, "speculative_config"), raw)
+    options = {key: value for key in METHOD_OPTIONS if (value := getattr(read, key)) is not None}
+    out: Values = {"method": read.method, "model": read.model, "options": options}
+    if read.num_speculative_tokens is not None:
+        out["num_speculative_tokens"] = read.num_speculative_tokens
+    elif read.suffix_decoding_max_tree_depth is not None:
+        out["num_speculative_tokens"] = min(64, read.suffix_decoding_max_tree_depth)
+    return _located(out, _inside(raw, "speculative_config"), raw)
+
+
+def _sampling(name: str, values: Values, raw: dict[str, Any], said: list[str]) -> Values:
+    given = values.get("override_generation_config") or {}
+    read = _checked(GenerationDefaults, given, name, given)
+    sampling: Values = _NEUTRAL | read.model_dump(exclude_none=True)
+    if "max_new_tokens" in sampling:
+        sampling["max_tokens"] = sampling.pop("max_new_tokens")
+        said.append("max_new_tokens capped every request of the server; here it is max_tokens of the run.")
+    request = values.get("sampling_params")
+    if isinstance(request, dict):
+        sampling |= _request(request, said)
+    elif not given:
+        said.append("It sets no sampling: vLLM's neutral values are taken, temperature 1.")
+    if values.get("generation_config", "auto") != "vllm" and not isinstance(request, dict):
+        said.append(
+            "Without `generation-config: vllm` the model's own generation_config.json fills what is open; not read here."
+        )
+    if sampling["top_k"] == -1:
+        sampling["top_k"] = 0
+    return _located(sampling, given)
+
+
+def _request(request: Values, said: list[str]) -> Values:
+    """Keywords of SamplingParams(...): the request's own, so they win; its max_tokens is 16 unless given."""
+    known = {key: value for key, value in request.items() if key in SamplingParams.model_fields and value is not None}
+    strange = sorted(key for key in request if key not in SamplingParams.model_fields)
+    if strange:
+        said.append(f"Left out of SamplingParams, not known here: {', '.join(strange)}.")
+    if "max_tokens" not in request:
+        said.append("SamplingParams sets no max_tokens: vLLM's default there, 16, is taken.")
+    return {"max_tokens": 16} | known
+
+
+def _checked(model: Any, data: Values, name: str, *sources: Any) -> Any:
+    """`data` as `model`, numbers in quotes allowed (a command line has no others); errors name the sources' lines."""
+    return checked_document(model, _located(data, *sources), name, strict=False)
+
+
+def _located(data: Values, *sources: Any) -> Located:
+    """`data` with the lines of the keys that `sources` really hold, by any spelling of them."""
+    located = Located(data)
+    for read in sources:
+        lines = {key.replace("-", "_"): line for key, line in getattr(read, "lines", {}).items()}
+        located.lines |= {key: lines[plain] for key in data if (plain := key.replace("-", "_")) in lines}
+    return located
+
+
+def _inside(raw: dict[str, Any], key: str) -> Any:
+    return next((value for spelled, value in raw.items() if spelled.replace("-", "_") == key), None)
+
+
+def _place(name: str, raw: dict[str, Any], key: str) -> str:
+    """ "file, line 3, key", by either spelling of the key."""
+    found: Iterable[str] = (k for k in raw if k.replace("-", "_") == key.replace("-", "_"))
+    key = next(iter(found), key)
+    line = line_of(raw, [key])
+    return f"{name}, " + (f"line {line}, " if line else "") + key[:60]

@@ -1,0 +1,168 @@
+"""Presets in folders: list, load, save, and make one from what was measured.
+
+Shipped presets (`presets/*.yaml`) are read-only; a user's own lie in `settings.presets_folder` and win over a shipped
+one of the same name. A preset's name is its file's name. Knows no page and no command line.
+"""
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from playground.config import Preset
+from playground.errors import PlaygroundError
+from playground.exporters.preset import preset_yaml
+from playground.importers import preset as preset_file
+from playground.importers._text import read_file
+from playground.importers._yaml import parse_yaml
+from playground.settings import Settings
+
+DEFAULT = "default"
+"""What the page opens with and the command line starts from."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_SUFFIXES = (".yaml", ".yml")
+
+
+@dataclass(frozen=True, slots=True)
+class PresetFile:
+    """One preset of a folder; `preset` is None where the file is wrong, and `error` says why."""
+
+    name: str
+    path: Path
+    own: bool
+    preset: Preset | None
+    error: PlaygroundError | None = None
+
+    @property
+    def description(self) -> str:
+        return self.preset.description if self.preset else str(self.error)
+
+
+def list_presets(settings: Settings) -> list[PresetFile]:
+    """Every preset, the default first, then by name. A broken file is listed with its error, never hidden."""
+    found = {path.stem: (path, own) for path, own in _files(settings)}
+    entries = [_entry(name, *found[name]) for name in sorted(found)]
+    return sorted(entries, key=lambda entry: entry.name != DEFAULT)
+
+
+def load_preset(name_or_path: str | Path, settings: Settings) -> Preset:
+    """A preset by name, or by path where there is a slash or a .yaml ending.
+
+    For names typed by strangers use `named_preset`, which reads no path.
+
+    Raises:
+        PlaygroundError: there is none, or the file is wrong: with file, line and key.
+    """
+    text = str(name_or_path)
+    if isinstance(name_or_path, Path) or "/" in text or os.sep in text or text.endswith(_SUFFIXES):
+        return _read(Path(text).expanduser())
+    return named_preset(text, settings)
+
+
+def named_preset(name: str, settings: Settings) -> Preset:
+    """A preset by name only."""
+    found = {path.stem: path for path, _ in _files(settings)}
+    if name not in found:
+        raise PlaygroundError(
+            f"There is no preset called “{name[:64]}”.",
+            f"Choose one of: {', '.join(sorted(found)) or 'none yet'}; or give the path of a .yaml file.",
+            code="unknown_preset",
+        )
+    return _read(found[name], name)
+
+
+def save_preset(preset: Preset, settings: Settings, overwrite: bool = False) -> Path:
+    """Write to the user's own folder, whole or not at all.
+
+    Raises:
+        PlaygroundError: the name is taken (without `overwrite`), or the folder cannot be written.
+    """
+    folder = settings.presets_folder
+    path = folder / f"{preset.name}.yaml"
+    if not overwrite and any(preset.name == taken.stem for taken, _ in _files(settings)):
+        raise _taken(preset.name)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(path, preset_yaml(preset), overwrite=overwrite)
+    except FileExistsError:
+        raise _taken(preset.name) from None
+    except OSError as error:
+        raise PlaygroundError(
+            f"The preset cannot be written to {folder}: {error.strerror or error}.",
+            "Give the folder to this user, or choose another with DRAFTBOARD_DATA=/some/folder.",
+            code="unwritable",
+        ) from None
+    return path
+
+
+def delete_preset(name: str, settings: Settings) -> None:
+    """Remove one of the user's own presets; a shipped one stays.
+
+    Raises:
+        PlaygroundError: it is no preset of the user's own.
+    """
+    path = next((path for path, own in _files(settings) if own and path.stem == name), None)
+    if path is None:
+        raise PlaygroundError(
+            f"There is no preset of your own called “{name[:64]}”.", "Shipped presets stay.", code="unknown_preset"
+        )
+    path.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, text: str, *, overwrite: bool = True) -> None:
+    """Write beside and move into place, so that nobody ever reads half a file. Raises OSError."""
+    if not overwrite:
+        path.open("x").close()  # claims the name against another writer at this very moment
+    handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(scratch, 0o644)  # a scratch file is born readable by its owner alone
+        os.replace(scratch, path)
+    except BaseException:
+        Path(scratch).unlink(missing_ok=True)
+        if not overwrite:
+            path.unlink(missing_ok=True)
+        raise
+
+
+def _files(settings: Settings) -> Iterator[tuple[Path, bool]]:
+    """(file, whether it is the user's own), shipped ones first, so that in a dict by name the user's own win."""
+    for folder, own in ((settings.shipped_presets, False), (settings.presets_folder, True)):
+        try:
+            entries = sorted(folder.iterdir())
+        except OSError:
+            continue  # a first start has no folder of its own yet
+        yield from ((e, own) for e in entries if e.suffix in _SUFFIXES and not e.name.startswith("."))
+
+
+def _entry(name: str, path: Path, own: bool) -> PresetFile:
+    try:
+        return PresetFile(name, path, own, _read(path, name))
+    except PlaygroundError as error:
+        return PresetFile(name, path, own, None, error)
+
+
+def _read(path: Path, name: str | None = None) -> Preset:
+    """The preset of a file; called `name` where it was found by name."""
+    preset = preset_file.read(str(path), parse_yaml(str(path), read_file(path))).preset
+    if name is None or name == preset.name:
+        return preset
+    if not _NAME.fullmatch(name):
+        raise PlaygroundError(
+            f"{path}: a preset's file name may hold only a-z, 0-9, dot, dash and underscore.",
+            "Rename the file.",
+            code="bad_config",
+        )
+    return preset.model_copy(update={"name": name})
+
+
+def _taken(name: str) -> PlaygroundError:
+    return PlaygroundError(
+        f"There is already a preset called “{name}”.", "Choose another name, or overwrite it.", code="name_taken"
+    )
