@@ -59,7 +59,9 @@ def tr(key: str, **params: object) -> Markup:
 def tr_svg(key: str, attributes: str = "", **params: object) -> Markup:
     """Like `tr`, as SVG `<text>` elements; `attributes` is our own markup ("x=… y=…"), never a user's."""
     return Markup("").join(
-        Markup(f'<text class="tr-svg" lang="{lang}" {attributes}>{_filled(STRINGS[key].get(lang) or STRINGS[key]["en"], params)}</text>')
+        Markup(
+            f'<text class="tr-svg" lang="{lang}" {attributes}>{_filled(STRINGS[key].get(lang) or STRINGS[key]["en"], params)}</text>'
+        )
         for lang in LANGS
     )
 
@@ -96,7 +98,7 @@ def language_script() -> str:
     assets = Path(gr.__file__).parent / "templates" / "frontend" / "assets"
     core = next((path.name for path in assets.glob("core-*.js")), "")
     strings = json.dumps(browser_strings("pane.", "inspector.", "origin."), ensure_ascii=False).replace("<", "\\u003c")
-    return f"const CORE={json.dumps(core)},STRINGS={strings};\n" + lines_of_code(Path(__file__).with_name("language.js"))
+    return f"const CORE={json.dumps(core)},STRINGS={strings};\n" + lines_of_code(Path(__file__).with_name("views.js"))
 
 
 def _filled(text: str, params: dict[str, object]) -> Markup:

@@ -92,6 +92,7 @@ class Feed:
         self._positions = [0]  # how many tokens were delivered before each of `_tokens`
         self._state: dict[str, Any] = {"name": "loading", "stage": "start", "seconds": 0.0}
         self._trim: int | None = None
+        self._end: str | None = None  # why the last step was truncated
         self._sent = 0
         self._new = True
         remember(self)
@@ -161,6 +162,7 @@ class Feed:
             self._positions.append(self._positions[-1] + delivered)
             if delivered:
                 self._texts.append(token.text)
+        self._end = step.truncated
         self._new = True
 
     def _finish(self, event: RunFinished) -> None:
@@ -176,7 +178,8 @@ class Feed:
             case "cancelled" | "interrupted":
                 self._become("stopped", reason=event.reason)
             case reason:
-                self._become("done", reason=reason)
+                ends = {"eos": "eos", "stop": "stop_string"}
+                self._become("done", reason=ends.get(self._end or "", reason) if reason == "stop" else reason)
 
 
 _feeds: OrderedDict[str, Feed] = OrderedDict()

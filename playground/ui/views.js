@@ -35,3 +35,8 @@
     again();
   }
 })();
+// A button that opens a tab: data-db-tab="why" clicks the tab whose elem_id is "tab-why".
+document.addEventListener("click", (event) => {
+  const name = event.target.closest?.("[data-db-tab]")?.dataset.dbTab;
+  if (name) document.getElementById(`tab-${name}-button`)?.click();
+});
