@@ -1,9 +1,9 @@
 """The import rules of the design, read from the source: who may import whom, and what must stay light."""
 
 import ast
+import functools
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,8 +14,8 @@ LAYERS: tuple[str, ...] = (
     "playground playground.errors playground.registry playground.config playground.events",
     "playground.metrics playground.comparison playground.gpu playground.devices playground.settings playground.decoding"
     " playground.drafters playground.engines playground.exporters playground.importers",
-    "playground.process playground.models playground.presets playground.drafters.* playground.engines.*"
-    " playground.exporters.* playground.importers.* storage",
+    "playground.process playground.models playground.presets playground.exchange storage playground.drafters.*"
+    " playground.engines.* playground.exporters.* playground.importers.*",
     "playground.runner playground.bench playground.tune playground.pairs playground.replay",
     "playground.api playground.ui playground.__main__ app",
 )
@@ -44,6 +44,7 @@ HEAVY = ("torch", "transformers", "vllm", "accelerate", "gguf", "gradio")
 """What discovery must not pull into a process that never touches the device."""
 
 
+@functools.cache
 def modules() -> dict[str, Path]:
     """Dotted name -> file, of everything shipped."""
     files = [ROOT / "app.py", *(ROOT / "playground").rglob("*.py"), *(ROOT / "storage").glob("*.py")]
@@ -54,9 +55,10 @@ def _dotted(file: Path) -> str:
     return ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-def imports(name: str, file: Path, *, at_runtime: bool = False) -> Iterator[str]:
+@functools.cache
+def imports(name: str, file: Path, *, at_runtime: bool = False) -> tuple[str, ...]:
     """Dotted names a file imports, also inside functions; `at_runtime` leaves out TYPE_CHECKING blocks."""
-    known = modules()
+    known, found = modules(), list[str]()
     tree = ast.parse(file.read_text(), str(file))
     blocks = [block for block in ast.walk(tree) if at_runtime and _is_type_checking(block)]
     skipped = {id(node) for block in blocks for node in ast.walk(block)}
@@ -64,13 +66,14 @@ def imports(name: str, file: Path, *, at_runtime: bool = False) -> Iterator[str]
         if id(node) in skipped:
             continue
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{name} uses a relative import; name modules in full"
             base = node.module or ""
             for alias in node.names:
                 full = f"{base}.{alias.name}"
-                yield full if full in known else base
+                found.append(full if full in known else base)
+    return tuple(found)
 
 
 def _is_type_checking(node: ast.AST) -> bool:
