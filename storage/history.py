@@ -1,7 +1,6 @@
 """The history: lists of runs, filtered, searched, sorted, a page at a time. Reads `runs` alone, never the steps."""
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,17 +10,11 @@ from playground.errors import PlaygroundError
 from playground.metrics import FOLD_VERSION
 from storage import rows
 from storage.connections import Connections
-from storage.schema import SEARCHED
+from storage.search import condition
 from storage.writer import METRIC_COLUMNS
 
 EXCERPT = 300
 """Characters of prompt and output in a list; `Store.run` has the whole."""
-
-MAX_SEARCH = 200
-"""Characters of a search that are looked at."""
-
-TRIGRAM = 3
-"""Shorter words are not in the index and are looked for by reading the texts."""
 
 SPEEDUP = """
 CASE WHEN r.arm = 'speculative' AND r.status IN ('stop', 'length') AND r.reconciled IS NOT 0 AND r.tpot > 0 THEN (
@@ -36,20 +29,21 @@ _PLAIN = (
     "dtype", "method", "draft_model", "num_speculative_tokens", "temperature", "max_tokens", "note",
 )  # fmt: skip
 
-SORTS = {name: f"r.{name}" for name in (*_PLAIN, *METRIC_COLUMNS)} | {"speedup": SPEEDUP}
-"""Names `runs(sort=)` takes -> what they sort by."""
+_SORTED = tuple(name for name in _PLAIN if name not in ("run_id", "note"))
+
+SORTS = {name: f"r.{name}" for name in (*_SORTED, *METRIC_COLUMNS)} | {"speedup": SPEEDUP}
+"""Names `runs(sort=)` takes -> what they sort by; the columns are those of the index `runs_list`."""
 
 FILTERS = ("engine", "target", "method", "status", "source", "arm", "comparison_id")
 
 _LIST_COLUMNS = ", ".join(
     (
         *(f"r.{name}" for name in (*_PLAIN, *METRIC_COLUMNS)),
-        "r.reconciled, r.problems, r.fold_version, r.config, r.environment, r.error, r.hint, r.code, r.exact",
+        "r.id, r.reconciled, r.problems, r.fold_version, r.config, r.environment, r.error, r.hint, r.code, r.exact",
+        f"substr(r.prompt, 1, {EXCERPT}) AS prompt, substr(r.output, 1, {EXCERPT}) AS output",
         f"{SPEEDUP} AS speedup",
     )
 )
-_TEXTS = "r.prompt, r.output"
-_EXCERPTS = f"substr(r.prompt, 1, {EXCERPT}) AS prompt, substr(r.output, 1, {EXCERPT}) AS output"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,18 +122,23 @@ def page(
         )
     where, values = _conditions(search, filters)
     direction = "DESC" if descending else "ASC"
-    order = f"{SORTS[sort]} {direction} NULLS LAST, r.id {direction}"
     limit, offset = max(1, limit), max(0, offset)
+    # Ids, total and order in one pass over the index, then the page's rows: sorting carries no texts along.
+    found = f"WITH found AS MATERIALIZED (SELECT r.id, {SORTS[sort]} AS key FROM runs r {where})"
+    order = f"key {direction} NULLS LAST, id {direction}"
     with pool.reading() as db:
-        total = db.execute(f"SELECT count(*) FROM runs r {where}", values).fetchone()[0]
-        # The page's ids first, then their rows: sorting carries no texts along.
-        found = db.execute(
-            f"SELECT {_LIST_COLUMNS}, {_EXCERPTS} FROM runs r "
-            f"WHERE r.id IN (SELECT r.id FROM runs r {where} ORDER BY {order} LIMIT ? OFFSET ?) ORDER BY {order}",
+        ids = db.execute(
+            f"{found} SELECT id, (SELECT count(*) FROM found) FROM found ORDER BY {order} LIMIT ? OFFSET ?",
             [*values, limit, offset],
         ).fetchall()
-    stale = [row["run_id"] for row in found if is_stale(row)]
-    return RunPage(tuple(map(run_row, found)), total, limit, offset), stale
+        total = ids[0][1] if ids else db.execute(f"{found} SELECT count(*) FROM found", values).fetchone()[0]
+        marks = ", ".join("?" * len(ids))
+        unsorted = db.execute(f"SELECT {_LIST_COLUMNS} FROM runs r WHERE r.id IN ({marks})", [i for i, _ in ids])
+        by_id = {row["id"]: row for row in unsorted}
+    # A run deleted between the two reads is left out.
+    found_rows = [by_id[i] for i, _ in ids if i in by_id]
+    stale = [row["run_id"] for row in found_rows if is_stale(row)]
+    return RunPage(tuple(map(run_row, found_rows)), total, limit, offset), stale
 
 
 def one(pool: Connections, run_id: str) -> rows.Row | None:
@@ -197,14 +196,7 @@ def _conditions(search: str, filters: Mapping[str, str | None]) -> tuple[str, li
             continue
         parts.append(f"r.{name} = ?")
         values.append(rows.clean(value))
-    words = rows.clean(search)[:MAX_SEARCH].split()
-    long = [word for word in words if len(word) >= TRIGRAM]
-    if long:
-        # "+" keeps SQLite walking the sort's index and asking the found set, not the other way round.
-        parts.append("+r.id IN (SELECT rowid FROM runs_fts WHERE runs_fts MATCH ?)")
-        values.append(" AND ".join('"' + word.replace('"', '""') + '"' for word in long))
-    for word in words:
-        if len(word) < TRIGRAM:
-            parts.append("(" + " OR ".join(f"r.{name} LIKE ? ESCAPE '\\'" for name in SEARCHED) + ")")
-            values += ["%" + re.sub(r"([\\%_])", r"\\\1", word) + "%"] * len(SEARCHED)
+    texts, words = condition(search)
+    parts += texts
+    values += words
     return ("WHERE " + " AND ".join(parts) if parts else ""), values

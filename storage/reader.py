@@ -13,6 +13,7 @@ from playground.metrics import RunResult
 from storage import rows
 from storage.connections import Connections
 from storage.owner import lives
+from storage.search import index_short
 from storage.writer import cached, update_run, utc_now
 
 BLOCK = 500
@@ -85,3 +86,4 @@ def _interrupt(pool: Connections, run: rows.Row) -> None:
         # Again, now under the write lock: its end may have been written in the meantime.
         if db.execute("SELECT 1 FROM runs WHERE id = ? AND status = 'running'", [run["id"]]).fetchone():
             update_run(db, run["id"], changes)
+            index_short(db, run["id"])

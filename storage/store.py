@@ -14,6 +14,7 @@ from storage.connections import Connections
 from storage.history import RunPage, RunRow
 from storage.owner import lives
 from storage.recorder import record
+from storage.search import index_short
 from storage.writer import RunInfo, Unwritten, insert_run, update_run
 
 
@@ -142,7 +143,8 @@ class Store:
         """
         row = self._row(run_id)
         with self._pool.writing() as db:
-            db.execute("UPDATE runs SET note = ? WHERE id = ?", [rows.clean(text), row["id"]])
+            update_run(db, row["id"], {"note": rows.clean(text)})
+            index_short(db, row["id"])
 
     def delete(self, run_ids: Iterable[str]) -> int:
         """Delete runs with all their events; how many there were. Ids that are not stored are ignored.
@@ -229,6 +231,7 @@ class Store:
             unwritten.write(db, row)
             times = {"started_at": run.started_at, "ended_at": run.ended_at or run.started_at}
             update_run(db, row, times | {"note": rows.clean(run.note)})
+            index_short(db, row)
 
     def refresh(self) -> int:
         """Cache the metrics of all runs anew whose fold has another version; how many there were. May take minutes."""

@@ -15,6 +15,7 @@ from playground.events import Event, GpuSample, RunFinished, RunStarted, Step
 from playground.metrics import FOLD_VERSION, RunResult
 from storage import rows
 from storage.owner import this_process
+from storage.search import index_short
 
 METRIC_COLUMNS = (
     "num_prompt_tokens", "num_delivered", "num_delivered_accepted", "num_steps", "num_drafting_steps",
@@ -88,6 +89,8 @@ class Unwritten:
             insert(db, table, {"run": run} | columns)
         if self._changes:
             update_run(db, run, self._changes | {"exact": rows.merged(found[0], self._changes)})
+            if "output" in self._changes:
+                index_short(db, run)
 
     def written(self) -> None:
         self._rows.clear()
@@ -134,7 +137,9 @@ def insert_run(db: Database, info: RunInfo) -> int:
         },
         config=config.model_dump(),
     )
-    return insert(db, "runs", values)
+    run = insert(db, "runs", values)
+    index_short(db, run)
+    return run
 
 
 def insert(db: Database, table: str, values: rows.Row) -> int:

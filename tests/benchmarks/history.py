@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,128 +27,30 @@ from playground.config import RunConfig
 from playground.events import Candidate, Event, GpuSample, RunFinished, RunStarted, Step, Token
 from storage import RunInfo, Store
 from storage.history import SORTS
+from storage.search import index_short
 
 LIMIT_MS = 100.0
 REPEATS = 5
 METHODS = ("ngram", "draft_model", "suffix", "eagle3")
-WORDS = [
+WORDS = """
+the of and to in that it is was for on are as with they be at one have this from by hot but some what there we can out
+other were all your when up use word how said an each she which do their time if will way about many then them would
+write like so these her long make thing see him two has look more day could go come did my sound no most number who
+over know water than call first people may down side been now find any new work part take get place speculative
+decoding draft token acceptance throughput latency benchmark kernel 模型 推测 解码 接受率 草稿 速度 测试
+""".split()  # noqa: SIM905 - a text of words
+TEXTS = (
+    "template",
+    "speculative decoding",
     "the",
-    "of",
-    "and",
-    "to",
-    "in",
-    "that",
-    "it",
-    "is",
-    "was",
-    "for",
-    "on",
-    "are",
-    "as",
-    "with",
-    "they",
-    "be",
-    "at",
-    "one",
-    "have",
-    "this",
-    "from",
-    "by",
-    "hot",
-    "but",
-    "some",
-    "what",
-    "there",
-    "we",
-    "can",
-    "out",
-    "other",
-    "were",
-    "all",
-    "your",
-    "when",
-    "up",
-    "use",
-    "word",
-    "how",
-    "said",
-    "an",
-    "each",
-    "she",
-    "which",
-    "do",
-    "their",
-    "time",
-    "if",
-    "will",
-    "way",
-    "about",
-    "many",
-    "then",
-    "them",
-    "would",
-    "write",
-    "like",
-    "so",
-    "these",
-    "her",
-    "long",
-    "make",
-    "thing",
-    "see",
-    "him",
-    "two",
-    "has",
-    "look",
-    "more",
-    "day",
-    "could",
-    "go",
-    "come",
-    "did",
-    "my",
-    "sound",
-    "no",
-    "most",
-    "number",
-    "who",
-    "over",
-    "know",
-    "water",
-    "than",
-    "call",
-    "first",
-    "people",
-    "may",
-    "down",
-    "side",
-    "been",
-    "now",
-    "find",
-    "any",
-    "new",
-    "work",
-    "part",
-    "take",
-    "get",
-    "place",
-    "speculative",
-    "decoding",
-    "draft",
-    "token",
-    "acceptance",
-    "throughput",
-    "latency",
-    "benchmark",
-    "kernel",
-    "模型",
+    "water people",
     "推测",
-    "解码",
     "接受率",
-    "草稿",
-    "速度",
-    "测试",
-]
+    "no",
+    "e",
+    "zz",
+    "not to be found",
+)
 
 
 def words(rng: random.Random, count: int) -> str:
@@ -156,9 +59,8 @@ def words(rng: random.Random, count: int) -> str:
 
 def events(rng: random.Random, steps: int, text: str = "") -> Iterator[Event]:
     """A plausible run: a prefill, then steps of k = 5 with candidates every fourth step."""
-    yield RunStarted(
-        tuple(rng.randrange(49_152) for _ in range(100)), words(rng, 80), {"device": "cpu", "dtype": "bf16"}
-    )
+    prompt = tuple(rng.randrange(49_152) for _ in range(100))
+    yield RunStarted(prompt, words(rng, 80), {"device": "cpu", "dtype": "bf16"})
     pace = rng.uniform(0.01, 0.03)
     yield Step(0, pace, (Token(1, "the", "target", 0.5),))
     for index in range(1, steps):
@@ -172,14 +74,12 @@ def events(rng: random.Random, steps: int, text: str = "") -> Iterator[Event]:
             (best,) * (a + 1) if index % 4 == 0 else (), (best,) * 5 if index % 4 == 0 else (),
         )  # fmt: skip
         if index % 20 == 0:
-            yield GpuSample(
-                pace * index, "cuda:0", "NVIDIA H200", 90.0, 10**9, 10**11, 400.0, 60.0, 1800, 2600, 1.0 * index
-            )
+            yield GpuSample(pace * index, "cuda:0", "a GPU", 90.0, 10**9, 10**11, 400.0, 60.0, 1800, 2600, 1.0 * index)
     yield RunFinished("length", pace * steps, text or None, reconciled=True)
 
 
 def fill(path: Path, runs: int, steps: int) -> None:
-    """`runs` runs, every two of them a pair; the steps of 40 recorded ones are copied, texts and metrics are their own."""
+    """`runs` runs, every two of them a pair: the steps of 40 recorded ones copied, texts and metrics their own."""
     rng = random.Random(7)
     store = Store(path)
     config = RunConfig()
@@ -201,6 +101,7 @@ def fill(path: Path, runs: int, steps: int) -> None:
         marks = ", ".join("?" * len(row))
         new = db.execute(f"INSERT INTO runs ({', '.join(row)}) VALUES ({marks})", list(row.values())).lastrowid
         db.execute(f"INSERT INTO steps (run, {copied}) SELECT ?, {copied} FROM steps WHERE run = ?", [new, source])
+        index_short(db, new)
     db.execute("COMMIT")
     db.close()
 
@@ -218,7 +119,7 @@ def _vary(rng: random.Random, row: dict[str, Any], i: int) -> None:
         "status": rng.choices(("length", "stop", "cancelled", "error"), (60, 30, 8, 2))[0],
         "note": words(rng, 5) if i % 10 == 0 else "",
         "prompt": words(rng, rng.randrange(10, 150)),
-        "output": words(rng, rng.randrange(50, 400)),
+        "output": words(rng, rng.randrange(100, 900)),
     }
     for name in ("tpot", "ttft", "tokens_per_second", "tokens_per_second_end_to_end", "tokens_per_step"):
         row[name] = row[name] and row[name] * pace
@@ -233,18 +134,7 @@ def queries(runs: int) -> dict[str, dict[str, Any]]:
         asked[f"by {name}"] = {"sort": name}
         asked[f"by {name}, ascending"] = {"sort": name, "descending": False}
     asked["by speedup, last page"] = {"sort": "speedup", "offset": runs - 50}
-    for text in (
-        "template",
-        "speculative decoding",
-        "the",
-        "water people",
-        "推测",
-        "接受率",
-        "no",
-        "e",
-        "zz",
-        "not to be found",
-    ):
+    for text in TEXTS:
         asked[f"search {text!r}"] = {"search": text}
         asked[f"search {text!r} by speedup"] = {"search": text, "sort": "speedup"}
         asked[f"search {text!r}, deep"] = {"search": text, "sort": "tokens_per_second", "offset": runs // 4}
@@ -256,9 +146,7 @@ def queries(runs: int) -> dict[str, dict[str, Any]]:
 
 def measure(store: Store, runs: int) -> dict[str, float]:
     """Name -> median milliseconds."""
-    return {
-        name: timed(lambda arguments=arguments: store.runs(**arguments)) for name, arguments in queries(runs).items()
-    }
+    return {name: timed(partial(store.runs, **arguments)) for name, arguments in queries(runs).items()}
 
 
 def timed(action: Callable[[], object]) -> float:
@@ -301,9 +189,8 @@ def main() -> int:
         begin = time.perf_counter()
         fill(path, args.runs, args.steps)
         filled = time.perf_counter() - begin
-        console.print(
-            f"{args.runs} runs of {args.steps} steps in {filled:.1f} s, {path.stat().st_size / 2**20:.0f} MiB"
-        )
+        size = path.stat().st_size / 2**20
+        console.print(f"{args.runs} runs of {args.steps} steps in {filled:.1f} s, {size:.0f} MiB")
         begin = time.perf_counter()
         store = Store(path)
         opened = (time.perf_counter() - begin) * 1000
