@@ -67,10 +67,9 @@ class DeviceLock:
 
     def close(self) -> None:
         """Forgets the lock in this process; an heir of `fileno` keeps it until it ends."""
-        if self._fd >= 0:
-            self.held = False
-            os.close(self._fd)
-            self._fd = -1
+        fd, self._fd, self.held = self._fd, -1, False
+        if fd >= 0:
+            os.close(fd)
 
     def _try(self, purpose: str) -> bool:
         if self.held:

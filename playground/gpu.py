@@ -25,7 +25,7 @@ _HELD = 2_000  # readings kept for a consumer that does not come: minutes of loa
 _NOT_AVAILABLE = 0xFFFFFFFF  # NVML's way to say so inside a successful answer
 
 
-def with_gpu(events: Iterator[Event], device: str | None = None) -> Iterator[Event]:
+def with_gpu(events: Iterator[Event], device: str | None = None) -> Generator[Event, None, None]:
     """A run's events with `GpuSample`s between them; closing it stops the sampler and closes `events`.
 
     What is read while the engine loads comes, with a negative `at`, once the submission's time is known. There is a

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from multiprocessing import connection
 from pathlib import Path
@@ -71,7 +71,7 @@ class EngineProcess:
     def pid(self) -> int:
         return self._child.pid
 
-    def load(self) -> Iterator[Event]:
+    def load(self) -> Generator[Event, None, None]:
         """Starts the child and follows its loading: Loading events, and Heartbeats while it is silent.
 
         Closing this iterator early ends the child.
@@ -90,7 +90,7 @@ class EngineProcess:
             if not self._ready:
                 self.kill()
 
-    def generate(self, run_id: str, config: RunConfig, prompt: str) -> Iterator[Event]:
+    def generate(self, run_id: str, config: RunConfig, prompt: str) -> Generator[Event, None, None]:
         """One run's events through its RunFinished. Closing this iterator early aborts the run and waits for its end.
 
         Raises:
