@@ -42,26 +42,20 @@ STRINGS: dict[str, dict[str, str]] = _gather()
 
 def t(key: str, lang: str = "en", **params: object) -> str:
     """The plain text of a key. Falls back to English; KeyError for an unknown key, so that tests find typos."""
-    texts = STRINGS[key]
-    text = texts.get(lang) or texts["en"]
+    text = _text(key, lang)
     return text.format(**params) if params else text
 
 
 def tr(key: str, **params: object) -> Markup:
     """The text of a key as HTML in both languages; parameters are escaped, or used as they are when `Markup`."""
-    parts = [
-        Markup('<span lang="{}">{}</span>').format(lang, _filled(STRINGS[key].get(lang) or STRINGS[key]["en"], params))
-        for lang in LANGS
-    ]
+    parts = [Markup('<span lang="{}">{}</span>').format(lang, _filled(_text(key, lang), params)) for lang in LANGS]
     return Markup('<span class="tr" data-i18n="{}">{}</span>').format(key, Markup("").join(parts))
 
 
-def tr_svg(key: str, attributes: str = "", **params: object) -> Markup:
+def tr_svg(key: str, attributes: str, class_: str, **params: object) -> Markup:
     """Like `tr`, as SVG `<text>` elements; `attributes` is our own markup ("x=… y=…"), never a user's."""
     return Markup("").join(
-        Markup(
-            f'<text class="tr-svg" lang="{lang}" {attributes}>{_filled(STRINGS[key].get(lang) or STRINGS[key]["en"], params)}</text>'
-        )
+        Markup(f'<text class="tr-svg {class_}" lang="{lang}" {attributes}>{_filled(_text(key, lang), params)}</text>')
         for lang in LANGS
     )
 
@@ -99,6 +93,11 @@ def language_script() -> str:
     core = next((path.name for path in assets.glob("core-*.js")), "")
     strings = json.dumps(browser_strings("pane.", "inspector.", "origin."), ensure_ascii=False).replace("<", "\\u003c")
     return f"const CORE={json.dumps(core)},STRINGS={strings};\n" + lines_of_code(Path(__file__).with_name("views.js"))
+
+
+def _text(key: str, lang: str) -> str:
+    texts = STRINGS[key]
+    return texts["en"] if lang == "en" else texts.get(lang, texts["en"])
 
 
 def _filled(text: str, params: dict[str, object]) -> Markup:

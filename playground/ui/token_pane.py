@@ -1,8 +1,8 @@
 """The token pane: one arm's text, token by token, at a cost that does not grow with its length.
 
-`TokenPane` makes the component, `Feed` turns one run's events into the values the component takes: compact JSON with only
-what is new since the last one. A value that a busy browser misses is healed by one call of the server function `since`.
-Model text travels as JSON and reaches the page through `textContent` alone. Knows no engine, no database, no runner.
+`TokenPane` makes the component, `Feed` turns one run's events into the values the component takes: compact JSON with
+only what is new since the last one. A value that a busy browser misses is healed by one call of the server function
+`since`. Model text travels as JSON and reaches the page through `textContent` alone. Knows no engine and no database.
 """
 
 import json

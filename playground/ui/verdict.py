@@ -191,7 +191,7 @@ def _parted(divergence: Divergence) -> tuple[Markup, list[Markup]]:
 
 
 def _warnings(*results: RunResult) -> list[Markup]:
-    """Tiles that are only there when there is something to say: counters that do not reconcile, an engine's warnings."""
+    """Tiles for what is rarely there: counters that do not reconcile, an engine's warnings."""
     tiles = []
     problems = dict.fromkeys(problem for result in results for problem in result.problems)
     if problems:
