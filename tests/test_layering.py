@@ -12,11 +12,12 @@ ROOT = Path(__file__).resolve().parent.parent
 
 LAYERS: tuple[str, ...] = (
     "playground playground.errors playground.registry playground.config playground.events",
-    "playground.metrics playground.comparison playground.gpu playground.devices playground.settings playground.decoding"
-    " playground.drafters playground.engines playground.exporters playground.importers",
-    "playground.process playground.models playground.presets playground.exchange storage playground.drafters.*"
-    " playground.engines.* playground.exporters.* playground.importers.*",
-    "playground.runner playground.bench playground.tune playground.pairs playground.replay",
+    "playground.metrics playground.comparison playground.gpu playground.devices playground.turns playground.settings"
+    " playground.detokenise playground.decoding playground.drafters playground.engines"
+    " playground.exporters playground.importers",
+    "playground.process playground.models playground.pairs playground.presets playground.evidence playground.exchange"
+    " storage playground.drafters.* playground.engines.* playground.exporters.* playground.importers.*",
+    "playground.runner playground.live playground.jobs playground.bench playground.tune playground.replay",
     "playground.api playground.ui playground.__main__ app",
 )
 """Lowest first; a module may import from its own layer and those below. `name.*` are the files of a package, whose
