@@ -93,6 +93,7 @@ class Script:
             "dtype": "float32",
             "device": "scripted",
             "seed": config.sampling.seed if config.sampling.seed is not None else self.options.steps_seed,
+            "greedy": config.sampling.greedy,
             "warnings": ["Canned text: nothing here is measured."],
         }
         return RunStarted(ids, text, environment)
