@@ -38,7 +38,9 @@ function draw(step) {
   header(step);
   if (kept) root.querySelector(`[data-by="${kept}"]`)?.focus();
   const grid = make("div", "db-insp-grid", make("div", "db-insp-scroll", root));
-  grid.style.gridTemplateColumns = `6.5rem repeat(${step.positions.length}, minmax(10.5rem, 15rem))`;
+  grid.style.gridTemplateColumns = `6.5rem repeat(${step.positions.length}, minmax(0, 1fr))`;
+  grid.style.minWidth = `${6.5 + 10 * step.positions.length}rem`;
+  grid.style.maxWidth = `${6.5 + 18 * step.positions.length}rem`;
   const lane = (name, cell, help) => {
     const head = make("div", "db-insp-lane", grid, `inspector.lane.${name}`);
     if (help) head.title = board.t(help);

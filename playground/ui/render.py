@@ -25,8 +25,8 @@ def three(value: float | None) -> str:
         return NOT_AVAILABLE
     if value == 0:
         return "0"
-    digits = max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{value:.{digits}f}"
+    rounded = float(f"{value:.3g}")  # first, so that 0.9999 becomes 1.00 and not 1.000
+    return f"{rounded:.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}"
 
 
 def percent(value: float | None) -> str:
@@ -35,9 +35,11 @@ def percent(value: float | None) -> str:
 
 
 def milliseconds(seconds: float | None) -> str:
-    """Seconds as ms below 10 s, as s above."""
+    """Seconds as ms below 10 s, as s above; nothing below a microsecond is claimed."""
     if seconds is None:
         return NOT_AVAILABLE
+    if abs(seconds) < 1e-6:
+        return "0 ms"
     return f"{three(seconds)} s" if abs(seconds) >= 10 else f"{three(1000 * seconds)} ms"
 
 

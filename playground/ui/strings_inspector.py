@@ -85,7 +85,8 @@ STRINGS: dict[str, dict[str, str]] = {
     "inspector.why.sampled_rejected": {
         "en": "It had min(1, {target} / {draft}) = {accept} of being accepted, and the draw went against it. "
         "The recovered token was drawn from what the target gives beyond the draft.",
-        "zh-CN": "它有 min(1, {target} / {draft}) = {accept} 的概率被接受，但未抽中。恢复词元取自目标分布超出草稿分布的部分。",
+        "zh-CN": "它有 min(1, {target} / {draft}) = {accept} 的概率被接受，但未抽中。"
+        "恢复词元取自目标分布超出草稿分布的部分。",
     },
     "inspector.why.accepted_bare": {
         "en": "Accepted; the probabilities were not reported.",

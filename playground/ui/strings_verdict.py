@@ -1,6 +1,9 @@
 """The strings of the verdict strip. Key -> language -> text."""
 
 STRINGS: dict[str, dict[str, str]] = {
+    "metric.mean_acceptance_length.short": {"en": "mean length", "zh-CN": "平均长度"},
+    "metric.ttft.short": {"en": "TTFT", "zh-CN": "TTFT"},
+    "metric.tpot.short": {"en": "TPOT", "zh-CN": "TPOT"},
     "verdict.faster": {"en": "faster with speculation", "zh-CN": "使用推测解码后更快"},
     "verdict.slower": {"en": "slower with speculation", "zh-CN": "使用推测解码后更慢"},
     "verdict.same": {"en": "as fast as without", "zh-CN": "与不使用时一样快"},

@@ -50,6 +50,7 @@ STRINGS: dict[str, dict[str, str]] = {
         "en": "Both use the same engine, one at a time, so that neither slows the other.",
         "zh-CN": "两侧使用同一引擎，先后运行，互不拖慢。",
     },
+    "pane.state.off": {"en": "Not part of this run", "zh-CN": "不在此次运行中"},
     "pane.state.loading": {"en": "Getting ready", "zh-CN": "准备中"},
     "pane.state.queued": {"en": "Waiting: {position} before you", "zh-CN": "排队中：前面还有 {position} 个"},
     "pane.state.queued.next": {"en": "Waiting: you are next", "zh-CN": "排队中：下一个就是您"},

@@ -201,7 +201,7 @@ function state(now, recorded) {
   }
   panel.replaceChildren();
   status.textContent = ""; status.dbSays = null;
-  const draw = { empty, waiting, loading, queued, running, failed }[now.name];
+  const draw = { empty, waiting, off, loading, queued, running, failed }[now.name];
   if (draw) draw(now);
   else if (now.reason) board.say(status, `pane.state.${now.reason}`);
 }
@@ -217,6 +217,7 @@ function waiting() {
   make("p", "db-state-line", panel, "pane.state.waiting");
   make("p", "db-state-hint", panel, "pane.state.waiting.hint");
 }
+function off() { make("p", "db-state-hint", panel, "pane.state.off"); }
 function loading(now) {
   const known = `pane.stage.${now.stage}`;
   const stage = make("p", "db-state-line", panel, board.t(known) === known ? "pane.state.loading" : known);
@@ -392,6 +393,16 @@ box.addEventListener("copy", (event) => {
   part.querySelectorAll(".x, .u, .n, .db-gap").forEach((node) => node.remove());
   event.clipboardData.setData("text/plain", part.textContent);
   event.preventDefault();
+});
+
+window.addEventListener("draftboard:light", (event) => {
+  const { run: other_run, step } = event.detail, range = other_run === run && steps.get(step);
+  if (!range || !element.isConnected) return;
+  const token = tokens.slice(range[0], range[1] + 1).find(seen);
+  if (!token) return;
+  lightFor(token);
+  const place = token.spans[0].offsetTop;
+  if (place < box.scrollTop || place + 30 > box.scrollTop + box.clientHeight) box.scrollTop = place - box.clientHeight / 2;
 });
 
 reset(undefined);

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from playground.comparison import Comparison, Divergence
 from playground.metrics import RunResult
-from playground.ui.i18n import t, tr
+from playground.ui.i18n import STRINGS, t, tr
 from playground.ui.render import NOT_AVAILABLE, esc, milliseconds, percent, three
 
 _NOT_COMPARED = {
@@ -139,8 +139,14 @@ def _pair_tile(metric: str, c: Comparison, before: float | None, after: float | 
 
 
 def _tile(metric: str, value: object, *notes: Markup) -> Markup:
+    short = f"metric.{metric}.short"
+    label = tr(short if short in STRINGS else f"metric.{metric}")
+    return _plain_tile(label, esc(value), _hint(metric, *notes))
+
+
+def _plain_tile(label: Markup, value: Markup, hint: Markup) -> Markup:
     return Markup('<div class="db-tile"><span class="db-tile-label">{}</span>{}{}</div>').format(
-        tr(f"metric.{metric}"), _number(esc(value)), _hint(metric, *notes)
+        label, _number(value), hint
     )
 
 
@@ -174,9 +180,7 @@ def _outputs(c: Comparison) -> Markup:
             tr(why) if why else esc(c.why_not_compared) if c.why_not_compared else tr("verdict.outputs.not_finished")
         )
         value, lines = esc(NOT_AVAILABLE), [reason]
-    return Markup('<div class="db-tile"><span class="db-tile-label">{}</span>{}{}</div>').format(
-        label, _number(value), _bubble(label, Markup(""), lines)
-    )
+    return _plain_tile(label, value, _bubble(label, Markup(""), lines))
 
 
 def _parted(divergence: Divergence) -> tuple[Markup, list[Markup]]:
@@ -201,12 +205,7 @@ def _warnings(*results: RunResult) -> list[Markup]:
     notes = dict.fromkeys(str(note) for notes in found if isinstance(notes, list) for note in notes)
     if notes:
         tiles.append((tr("verdict.notes"), esc(f"ⓘ {len(notes)}"), [esc(note) for note in notes]))
-    return [
-        Markup('<div class="db-tile"><span class="db-tile-label">{}</span>{}{}</div>').format(
-            label, _number(value), _bubble(label, Markup(""), lines)
-        )
-        for label, value, lines in tiles
-    ]
+    return [_plain_tile(label, value, _bubble(label, Markup(""), lines)) for label, value, lines in tiles]
 
 
 def _spoken(c: Comparison) -> Markup:

@@ -35,8 +35,9 @@
     again();
   }
 })();
-// A button that opens a tab: data-db-tab="why" clicks the tab whose elem_id is "tab-why".
+// A button that opens a tab: data-db-tab="why" clicks the tab whose id is "why".
 document.addEventListener("click", (event) => {
   const name = event.target.closest?.("[data-db-tab]")?.dataset.dbTab;
-  if (name) document.getElementById(`tab-${name}-button`)?.click();
+  if (name) document.querySelector(`[role="tab"][data-tab-id="${name}"]`)?.click();
 });
+window.addEventListener("draftboard:step", () => document.querySelector('[role="tab"][data-tab-id="inspector"]')?.click());
