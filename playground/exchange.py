@@ -17,7 +17,7 @@ from playground.exporters import Export
 from playground.importers import Imported
 from playground.importers._text import decode, read_file
 from playground.importers._yaml import parse_json, parse_yaml
-from playground.presets import write_whole
+from playground.presets import explicit, write_whole
 from playground.registry import discover, extension
 
 _CODE = (".py", ".sh", ".bash", ".txt", ".cmd")
@@ -36,6 +36,7 @@ def export_preset(preset: Preset, target: str = "preset", options: dict[str, Any
         PlaygroundError: no such target, an option it does not have, or a preset it cannot run.
     """
     module = _exporter(target)
+    preset = preset.model_copy(update={"config": explicit(preset.config)})
     if not hasattr(module, "Options"):
         checked(_NoOptions, options or {}, where=f"the options of export target {target}")
         export: Export = module.export(preset)

@@ -10,14 +10,23 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from playground.config import Preset
+from pydantic import ValidationError
+
+from playground import engines
+from playground.config import Preset, RunConfig, checked, config_error
 from playground.errors import PlaygroundError
+from playground.evidence import evidence_of
 from playground.exporters.preset import preset_yaml
 from playground.importers import preset as preset_file
 from playground.importers._text import read_file
 from playground.importers._yaml import parse_yaml
+from playground.registry import discover
 from playground.settings import Settings
+
+if TYPE_CHECKING:
+    from storage.store import Store
 
 DEFAULT = "default"
 """What the page opens with and the command line starts from."""
@@ -87,9 +96,9 @@ def save_preset(preset: Preset, settings: Settings, overwrite: bool = False) -> 
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(path, preset_yaml(preset), overwrite=overwrite)
-    except FileExistsError:
-        raise _taken(preset.name) from None
     except OSError as error:
+        if isinstance(error, FileExistsError) and folder.is_dir():
+            raise _taken(preset.name) from None
         raise PlaygroundError(
             f"The preset cannot be written to {folder}: {error.strerror or error}.",
             "Give the folder to this user, or choose another with DRAFTBOARD_DATA=/some/folder.",
@@ -110,6 +119,36 @@ def delete_preset(name: str, settings: Settings) -> None:
             f"There is no preset of your own called “{name[:64]}”.", "Shipped presets stay.", code="unknown_preset"
         )
     path.unlink(missing_ok=True)
+
+
+def explicit(config: RunConfig) -> RunConfig:
+    """`config` with its method's options all written out, so that a later change of a default changes nothing.
+
+    Where the engine or method is not known here, `config` as it is.
+    """
+    engine, spec = discover(engines.PACKAGE).get(config.engine), config.speculation
+    options = engine.Engine.methods().get(spec.method) if engine and spec else None
+    if spec is None or options is None:
+        return config
+    written = checked(options, spec.options, where=f"the {spec.method} options").model_dump(mode="json")
+    return config.model_copy(update={"speculation": spec.model_copy(update={"options": written})})
+
+
+def preset_from_run(store: "Store", run_id: str, name: str, description: str = "") -> Preset:
+    """The configuration of a run (or, by a comparison's id, of its speculative run) as a preset with its evidence.
+
+    Raises:
+        PlaygroundError: no such run, it has not ended, it failed, or `name` is no preset name.
+    """
+    arms = store.comparison(run_id)
+    row = store.run(arms.get("speculative") or arms.get("baseline") or run_id)
+    if row.status in ("running", "error"):
+        why = "is still running" if row.status == "running" else f"failed ({row.error or 'no reason given'})"
+        raise PlaygroundError(f"Run {row.run_id} {why}.", "Choose a run that has ended.", code="nothing_measured")
+    try:
+        return Preset(name=name, description=description, config=explicit(row.config), evidence=evidence_of(store, row))
+    except ValidationError as error:
+        raise config_error(error, "the preset") from None
 
 
 def write_whole(path: Path, text: str, *, overwrite: bool = True) -> None:

@@ -3,6 +3,7 @@
 Knows no schema. Comments are made here too, so that no stranger's word can leave its comment.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import yaml
 
 WIDTH = 110
+_OTHER_LINE_ENDS = re.compile("[\r\x85\u2028\u2029]")
+"""YAML 1.1 takes these as line ends and folds them to spaces unless they are escaped."""
 
 
 class _Dumper(yaml.SafeDumper):
@@ -23,6 +26,8 @@ class _Dumper(yaml.SafeDumper):
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
     style = "|" if "\n" in value and not value.startswith((" ", "\n")) else None
+    if _OTHER_LINE_ENDS.search(value):
+        style = '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 

@@ -6,7 +6,6 @@ it looks like a slip of the pen. Nothing of the input is run.
 
 import difflib
 import re
-from collections.abc import Iterable
 from typing import Any
 
 from playground.config import SamplingParams
@@ -192,7 +191,7 @@ def _sampling(name: str, values: Values, raw: dict[str, Any], said: list[str]) -
         said.append("It sets no sampling: vLLM's neutral values are taken, temperature 1.")
     if values.get("generation_config", "auto") != "vllm" and not isinstance(request, dict):
         said.append(
-            "Without `generation-config: vllm` the model's own generation_config.json fills what is open; not read here."
+            "Without `generation-config: vllm` the model's own generation_config.json fills what is open; unread here."
         )
     if sampling["top_k"] == -1:
         sampling["top_k"] = 0
@@ -229,8 +228,8 @@ def _inside(raw: dict[str, Any], key: str) -> Any:
 
 
 def _place(name: str, raw: dict[str, Any], key: str) -> str:
-    """ "file, line 3, key", by either spelling of the key."""
-    found: Iterable[str] = (k for k in raw if k.replace("-", "_") == key.replace("-", "_"))
-    key = next(iter(found), key)
+    """Where a key stands, by either spelling of it: file, line where known, key."""
+    if key not in raw:
+        key = next((spelled for spelled in raw if spelled.replace("-", "_") == key), key)
     line = line_of(raw, [key])
     return f"{name}, " + (f"line {line}, " if line else "") + key[:60]

@@ -1,0 +1,25 @@
+#!/bin/sh
+# golden-draft, for vLLM 0.32. Exported by Draftboard.
+# A 70B with its 8B.
+# model: this line must stay a comment
+# Measured 2026-11-29, runs: 01J0BASE, 01J0SPEC.
+#   metrics: speedup = 1.871
+#   metrics: draft_acceptance_rate = 0.713
+#   metrics: acceptance_by_position = [0.9, 0.6, null]
+#   hardware: device = 4x NVIDIA H200
+#   versions: vllm = 0.32.0
+# Not carried over as it is:
+#   sampling.max_tokens (dropped): a server can only cap all requests (choose that by cap_max_tokens); as a default it can only be sent with each request, as the request file does.
+#   sampling.seed (dropped): a server has no default for it: it can only be sent with each request, as the request file does.
+#   sampling.stop (dropped): a server has no default for it: it can only be sent with each request, as the request file does.
+#   system_prompt (dropped): a server has no default for it: it can only be sent with each request, as the request file does.
+#   speculation.options.draft_tensor_parallel_size (approximated): in vLLM a draft of method draft_model must run on as many devices as the target, so 1 is left out.
+vllm serve meta-llama/Llama-3.3-70B-Instruct \
+  --dtype bfloat16 \
+  --seed 0 \
+  --tensor-parallel-size 4 \
+  --gpu-memory-utilization 0.9 \
+  --max-model-len 8192 \
+  --generation-config vllm \
+  --override-generation-config '{"temperature": 0.7, "top_p": 0.9, "top_k": 40, "min_p": 0.0, "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}' \
+  --speculative-config '{"method": "draft_model", "model": "meta-llama/Llama-3.1-8B-Instruct", "num_speculative_tokens": 5, "draft_sample_method": "probabilistic"}'

@@ -1,0 +1,167 @@
+"""Reading files from strangers: everything hostile is one clear error with file and line, and nothing is run."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from playground.errors import PlaygroundError
+from playground.exchange import import_file, import_text
+from playground.importers._text import name_from, read_file
+from playground.importers._yaml import MAX_DEPTH, line_of, parse_json, parse_yaml
+
+BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"a{i}: &a{i} [" + ",".join([f"*a{i - 1}"] * 9) + "]\n" for i in range(1, 10)
+)
+HOSTILE = {
+    "billion laughs": (BOMB, "line 2: aliases"),
+    "an alias to itself": ("a: &a\n  b: *a\n", "line 2: aliases"),
+    "a python tag": ("a: 1\nb: !!python/object/apply:os.system ['true']\n", "line 2: the tag"),
+    "a local tag": ("a: !x 1\n", "line 1: the tag"),
+    "a binary tag": ("a: !!binary aGk=\n", "line 1: the tag"),
+    "a key given twice": ("a: 1\nb: 2\na: 3\n", "line 3: “a” is given twice (first in line 1)"),
+    "a key given twice, spelled otherwise": ('a: 1\n"a": 2\n', "line 2: “a” is given twice"),
+    "brackets without end": ("[" * 100_000, "nest"),
+    "mappings without end": ("{a: " * 5_000, "nested deeper"),
+    "dashes without end": ("- " * 100_000, "nested deeper"),
+    "complex keys": ("? [a, b]\n: 1\n", "line 1: the key"),
+    "a number as key": ("a: 1\n2: x\n", "line 2: the key “2” is not text"),
+    "yes as key": ("yes: x\n", "line 1: the key “yes” is not text"),
+    "not a number": ("a: .nan\n", "line 1: “.nan” is no finite number"),
+    "infinity": ("a: 1\nb: -.inf\n", "line 2: “-.inf” is no finite number"),
+    "a number of 5,000 digits": ("a: " + "9" * 5_000, "line 1: “999"),
+    "a sexagesimal number without end": ("a: 1" + ":00" * 50_000, "line 1: “1:00"),
+    "a NUL byte": ("a: 1\nb: \0\n", "line 2: holds a NUL byte"),
+    "an escape sequence": ("a: \x1b[31m\n", "control characters are not allowed"),
+    "half a file": ("a: {b: 1", "line 2: did not find"),
+    "a tab as indentation": ("a:\n\t- 1\n", "line 2: "),
+    "two documents": ("a: 1\n---\nb: 2\n", "more than one"),
+    "nothing": ("", "no YAML document"),
+    "only a comment": ("# x\n", "no YAML document"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_yaml_is_one_error(name: str) -> None:
+    """CASES 32, and the bombs."""
+    text, message = HOSTILE[name]
+    with pytest.raises(PlaygroundError) as caught:
+        parse_yaml("x.yaml", text)
+    assert message in caught.value.message
+    assert caught.value.message.startswith("x.yaml, line ")
+    assert caught.value.hint
+    assert len(caught.value.message) < 300
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": 1, "a": 2}', "given twice"),
+        ("[" * 100_000, "nested too deeply"),
+        ("[" * (MAX_DEPTH + 2) + "]" * (MAX_DEPTH + 2), "nested deeper"),
+        ('{"a": NaN}', "NaN is no number"),
+        ('{"a": ' + "9" * 5_000 + "}", "thousands of digits"),
+        ('{\n"a": }', "line 2: expecting value"),
+        ('{"a": "\0"}', "NUL byte"),
+    ],
+)
+def test_hostile_json_is_one_error(text: str, message: str) -> None:
+    with pytest.raises(PlaygroundError, match=message):
+        parse_json("x.json", text)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"a: 1\r\nb: [x]\r\n", b"\xef\xbb\xbfa: 1\nb: [x]\n", "a: 1\nb: [x]\n".encode("utf-16"), b"a: 1\rb: [x]\r"],
+    ids=["Windows line ends", "UTF-8 BOM", "UTF-16 BOM", "old Mac line ends"],
+)
+def test_honest_files_of_other_systems_are_read(content: bytes) -> None:
+    """CASES 32."""
+    assert parse_yaml("x.yaml", content) == {"a": 1, "b": ["x"]}
+
+
+def test_other_encodings_are_named() -> None:
+    with pytest.raises(PlaygroundError, match="line 2: not UTF-8 text"):
+        parse_yaml("x.yaml", "a: 1\nb: Müller\n".encode("latin-1"))
+
+
+def test_lines_are_remembered() -> None:
+    data = parse_yaml("x.yaml", "a: 1\nb:\n  c: {d: 2}\n  e: [{f: 3}]\n")
+    assert line_of(data, ["b", "c", "d"]) == 3
+    assert line_of(data, ["b", "e", 0, "f"]) == 4
+    assert line_of(data, ["b", "missing"]) == 2
+    assert line_of({"b": 1}, ["b"]) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["a: 2026-11-29", "a: 12:30:00", "a: <<", "a: =", 'a: "yes"', "<<: {b: 1}", "a: 1e-3", "a: ~", "a: 0x1F"]
+)
+def test_plain_scalars_stay_plain(text: str) -> None:
+    """Only null, true, false and numbers are not text; no dates, and no merging."""
+    data = parse_yaml("x.yaml", text)
+    assert isinstance(data, dict)
+    for value in data.values():
+        assert value is None or isinstance(value, (str, int, dict))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=80) | st.text("ab:-[]{}&*!?|>'\"#%@`\n\t ,0.", max_size=60))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    """Never another exception, and what is read is plain JSON data."""
+    try:
+        data = parse_yaml("x.yaml", text)
+    except PlaygroundError:
+        return
+    assert json.loads(json.dumps(data)) == data
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=60), st.sampled_from(["x.yaml", "x.json", "x.py", "x.sh", "x"]))
+def test_any_bytes_are_read_or_refused(content: bytes, name: str) -> None:
+    with pytest.raises(PlaygroundError):
+        import_text(name, content)
+
+
+def test_fifty_megabytes_are_refused_before_they_are_read(tmp_path: Path) -> None:
+    """CASES 32."""
+    large = tmp_path / "large.yaml"
+    with large.open("wb") as file:
+        file.truncate(50_000_000)
+    with pytest.raises(PlaygroundError, match="larger than 1 MB") as caught:
+        import_file(large)
+    assert caught.value.code == "too_large"
+
+
+def test_what_is_no_ordinary_file_is_refused(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.yaml"
+    os.mkfifo(pipe)
+    start = time.monotonic()
+    for path, message in (
+        (pipe, "no ordinary file"),
+        (tmp_path, "is a folder"),
+        (tmp_path / "none.yaml", "cannot be read"),
+        (Path("/dev/zero"), "no ordinary file"),
+        (Path("a\0b"), "not valid"),
+    ):
+        with pytest.raises(PlaygroundError, match=message):
+            read_file(path)
+    assert time.monotonic() - start < 60
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("My Config (1).yaml", "my-config-1"),
+        ("../../etc/passwd", "passwd"),
+        ("C:\\x\\Fast.YML", "fast"),
+        ("Ünïcode.yaml", "n-code"),
+        ("---", "imported"),
+        ("x" * 200 + ".yaml", "x" * 64),
+    ],
+)
+def test_names_from_files(file: str, name: str) -> None:
+    assert name_from(file) == name
