@@ -45,8 +45,8 @@ def store(tmp_path):
 
 
 @pytest.fixture
-def runner(tmp_path, store):
-    runner = Runner(Settings(data=tmp_path, _env_file=None), store)
+def runner(settings, store):
+    runner = Runner(settings, store)
     yield runner
     runner.close()
     assert psutil.Process().children(recursive=True) == []
