@@ -1,0 +1,300 @@
+"""The left column: every control of one run, made from the config's own fields, and read back into a `RunConfig`.
+
+Knows which fields stand where and which belong to which engine and method; how a field becomes a widget is known by
+controls.py.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import gradio as gr
+from pydantic import BaseModel
+
+from playground import drafters, engines
+from playground.config import Preset, RunConfig, SamplingParams, Speculation, checked
+from playground.errors import PlaygroundError
+from playground.models import catalogue, model_paths
+from playground.pairs import check_pair
+from playground.presets import list_presets
+from playground.registry import discover, extension
+from playground.settings import Settings
+from playground.ui import i18n
+from playground.ui.controls import Control, controls_for, default_of, element_id, nested
+from playground.ui.render import esc
+from playground.ui.strings_fields import option_models
+
+NO_METHOD = "none"
+"""The method of a run without speculation."""
+
+MAIN_SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "seed")
+MORE_SAMPLING = tuple(name for name in SamplingParams.model_fields if name not in MAIN_SAMPLING)
+
+Update = dict[Any, Any]
+"""Component -> new value or `gr.update`, as Gradio's handlers may return it."""
+
+
+class Column:
+    """The widgets (`inputs`, in fixed order), `read` them into a config, `show` a config in them."""
+
+    def __init__(self, settings: Settings, opening: Preset) -> None:
+        """Call it inside a layout. The widgets begin with `opening`."""
+        self.settings = settings
+        self._controls: list[Control] = []
+        self._groups: dict[type[BaseModel], gr.Group] = {}
+        self._options: dict[type[BaseModel], list[Control]] = {}
+        with gr.Column(elem_id="column", scale=0, min_width=280):
+            self._build(opening)
+        self.inputs: list[Any] = [control.widget for control in self._controls]
+        self.outputs: list[Any] = [
+            *self.inputs,
+            *self._groups.values(),
+            self.engine_panel,
+            self.compatible,
+            self.preset,
+        ]
+        pair = [self.engine, self.target, self.method, self.draft]
+        follows = [*self._groups.values(), self.engine_panel, self.compatible, self.method, self.draft]
+        quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+        self.engine.input(self.on_engine, pair, follows, **quick)
+        for widget in pair[1:]:
+            widget.input(self.on_pair, pair, follows, **quick)
+
+    def _build(self, opening: Preset) -> None:
+        config, speculation = opening.config, opening.config.speculation or Speculation()
+        method = config.speculation.method if config.speculation else NO_METHOD
+        self.preset = gr.Dropdown(
+            preset_names(self.settings),
+            value=opening.name,
+            label=i18n.label("column.preset"),
+            info=i18n.label("column.preset.info"),
+            elem_id="ctl-preset",
+            elem_classes=["ctl", "ctl-choice"],
+        )
+        heading("column.pair")
+        self.engine = self._choice("engine", RunConfig, engine_names(), config.engine)
+        models = [model.name for model in catalogue(self.settings)]
+        self.target = self._choice("target", RunConfig, models, config.target, custom=True)
+        self.method = self._choice("speculation.method", Speculation, [NO_METHOD, *method_names(config.engine)], method)
+        self.draft = self._choice(
+            "speculation.model", Speculation, models, speculation.model, custom=True, visible=needs_model(method)
+        )
+        self.compatible = gr.HTML("", elem_id="compatible", padding=False)
+        heading("column.speculation")
+        self._add(*controls_for(Speculation, "speculation", ("num_speculative_tokens",)))
+        self._option_groups("options.", options_or_none(config.engine, method))
+        heading("column.sampling")
+        self._add(*controls_for(SamplingParams, "sampling", MAIN_SAMPLING))
+        with gr.Accordion(i18n.label("column.more_sampling"), open=False, elem_classes="fold"):
+            self._add(*controls_for(SamplingParams, "sampling", MORE_SAMPLING))
+        heading("column.prompt")
+        self._add(*controls_for(RunConfig, "", ("chat", "system_prompt", "dtype")))
+        own = options_or_none(config.engine)
+        with gr.Accordion(
+            i18n.label("column.engine_options"), open=False, visible=bool(own and own.model_fields), elem_classes="fold"
+        ) as self.engine_panel:
+            self._option_groups("engine_options.", own)
+
+    def _choice(
+        self,
+        key: str,
+        model: type[BaseModel],
+        choices: Sequence[str],
+        value: str | None,
+        *,
+        custom: bool = False,
+        visible: bool = True,
+    ) -> gr.Dropdown:
+        widget = gr.Dropdown(
+            list(choices),
+            value=value,
+            allow_custom_value=custom,
+            visible=visible,
+            label=i18n.label(f"field.{key}"),
+            info=i18n.label(f"field.{key}.info"),
+            elem_id=element_id(key),
+            elem_classes=["ctl", "ctl-choice"],
+        )
+        field = model.model_fields[key.rsplit(".", 1)[-1]]
+        self._add(Control(key, field, "text", field.default is None, widget))
+        return widget
+
+    def _option_groups(self, prefix: str, chosen: type[BaseModel] | None) -> None:
+        """One group per set of options, once even where two engines share it; only the chosen one is seen."""
+        for name, model in option_models().items():
+            if not name.startswith(prefix) or model in self._groups or not model.model_fields:
+                continue
+            with gr.Group(visible=model is chosen, elem_classes="options") as group:
+                self._options[model] = controls_for(model, name)
+                self._add(*self._options[model])
+            self._groups[model] = group
+
+    def _add(self, *controls: Control) -> None:
+        self._controls.extend(controls)
+
+    # -- widgets -> config ------------------------------------------------------------------------------------------
+
+    def read(self, values: Sequence[Any]) -> RunConfig:
+        """The config the widgets say.
+
+        Raises:
+            PlaygroundError: naming every field that is wrong.
+        """
+        said = {c.key: c.read(v) for c, v in zip(self._controls, values, strict=True)}
+        plain = {key: value for key, value in said.items() if not key.startswith(("options.", "engine_options."))}
+        data = nested(plain)
+        engine, method = str(said["engine"] or ""), str(said["speculation.method"] or "")
+        module = extension(engines.PACKAGE, engine, "engine")
+        data["engine_options"] = self._said(module.Engine.Options, said)
+        if method in ("", NO_METHOD):
+            data["speculation"] = None
+        else:
+            options = method_options(engine, method)
+            data["speculation"]["options"] = self._said(options, said)
+            if not needs_model(method):
+                data["speculation"]["model"] = None
+            checked(options, data["speculation"]["options"], where=f"the options of {method}")
+        checked(module.Engine.Options, data["engine_options"], where=f"the options of {engine}")
+        return checked(RunConfig, data, where="the settings")
+
+    def _said(self, model: type[BaseModel], said: dict[str, Any]) -> dict[str, Any]:
+        """What differs from the defaults: an option nobody touched stays unsaid in presets and exports."""
+        found = {}
+        for control in self._options.get(model, ()):
+            value = said[control.key]
+            if value != control.read(control.show(default_of(control.field))):
+                found[control.key.rsplit(".", 1)[-1]] = value
+        return found
+
+    # -- config -> widgets ------------------------------------------------------------------------------------------
+
+    def show(self, config: RunConfig) -> Update:
+        """Updates that make the widgets say `config`."""
+        speculation = config.speculation or Speculation(model=None)
+        method = config.speculation.method if config.speculation else NO_METHOD
+        updates: Update = {}
+        flat = _flat(config, speculation)
+        for control in self._controls:
+            if control.key in flat:
+                updates[control.widget] = gr.update(value=control.show(flat[control.key]))
+        for model, given in (
+            (options_or_none(config.engine), config.engine_options),
+            (options_or_none(config.engine, method), speculation.options),
+        ):
+            for control in self._options.get(model, ()) if model else ():
+                name = control.key.rsplit(".", 1)[-1]
+                value = given[name] if name in given else default_of(control.field)
+                updates[control.widget] = gr.update(value=control.show(value))
+        updates[self.method] = gr.update(choices=[NO_METHOD, *method_names(config.engine)], value=method)
+        for component, update in self._visible(config.engine, method).items():
+            updates[component] = {**updates.get(component, {}), **update}
+        updates[self.compatible] = self.check(config.target, method, speculation.model)
+        return updates
+
+    def _visible(self, engine: str, method: str) -> Update:
+        shown = {options_or_none(engine), options_or_none(engine, method)}
+        updates: Update = {group: gr.update(visible=model in shown) for model, group in self._groups.items()}
+        updates[self.engine_panel] = gr.update(visible=options_or_none(engine) in self._groups)
+        updates[self.draft] = gr.update(visible=needs_model(method))
+        return updates
+
+    def on_engine(self, engine: str, target: str, method: str, draft: str | None) -> Update:
+        """Another engine offers other methods and options."""
+        methods = [NO_METHOD, *method_names(engine)]
+        kept = method if method in methods else methods[-1]
+        updates = self.on_pair(engine, target, kept, draft)
+        return {**updates, self.method: gr.update(choices=methods, value=kept)}
+
+    def on_pair(self, engine: str, target: str, method: str, draft: str | None) -> Update:
+        return {**self._visible(engine, method), self.compatible: self.check(target, method, draft)}
+
+    def refresh(self) -> Update:
+        """The models and presets that are on this machine now."""
+        models = [model.name for model in catalogue(self.settings)]
+        return {
+            self.target: gr.update(choices=models),
+            self.draft: gr.update(choices=models),
+            self.preset: gr.update(choices=preset_names(self.settings)),
+        }
+
+    def check(self, target: str, method: str, draft: str | None) -> str:
+        """The line under the pair: can this draft model draft for this target, and why not."""
+        paths = model_paths(self.settings)
+        if not needs_model(method):
+            model = next((m for m in catalogue(self.settings) if m.name == target), None)
+            return _line("error", esc(model.problem)) if model and model.problem else ""
+        if not draft:
+            return _line("note", i18n.tr("column.choose_draft"))
+        try:
+            report = check_pair(target, draft, paths, offline=self.settings.offline)
+        except PlaygroundError as error:
+            return _line("error", esc(f"{error.message} {error.hint}"))
+        return "".join(_line(f.level, _finding(f.code, f.text, f.params)) for f in report.findings)
+
+
+def preset_names(settings: Settings) -> list[str]:
+    """Those that can be used; a broken file is named by the command line, not offered here."""
+    return [entry.name for entry in list_presets(settings) if entry.preset]
+
+
+def engine_names() -> list[str]:
+    """The embedded engine first, the scripted one last."""
+    order = {"embedded": 0, "scripted": 2}
+    return sorted(discover(engines.PACKAGE), key=lambda name: (order.get(name, 1), name))
+
+
+def method_names(engine: str) -> list[str]:
+    module = discover(engines.PACKAGE).get(engine)
+    return list(module.Engine.methods()) if module else []
+
+
+def method_options(engine: str, method: str) -> type[BaseModel]:
+    """Raises PlaygroundError when the engine has no such method."""
+    methods = extension(engines.PACKAGE, engine, "engine").Engine.methods()
+    if method not in methods:
+        raise PlaygroundError(
+            f"The engine {engine} has no method “{method}”.", f"Choose one of: {', '.join(methods)}.", code="bad_config"
+        )
+    found: type[BaseModel] = methods[method]
+    return found
+
+
+def options_or_none(engine: str, method: str | None = None) -> type[BaseModel] | None:
+    """The options of an engine, or of one of its methods; None where there is no such thing."""
+    module = discover(engines.PACKAGE).get(engine)
+    if module is None:
+        return None
+    found: type[BaseModel] | None = module.Engine.Options if method is None else module.Engine.methods().get(method)
+    return found
+
+
+def needs_model(method: str) -> bool:
+    """Methods that are not ours are assumed to draft with a model, unless they are known to need none."""
+    if method in (NO_METHOD, "", "ngram", "suffix"):
+        return False
+    module = discover(drafters.PACKAGE).get(method)
+    return bool(module.Drafter.NEEDS_MODEL) if module else True
+
+
+def heading(key: str) -> gr.HTML:
+    return gr.HTML(f'<h3 class="heading">{i18n.tr(key)}</h3>', elem_classes="heading-box")
+
+
+def _flat(config: RunConfig, speculation: Speculation) -> dict[str, Any]:
+    flat = {name: getattr(config, name) for name in ("engine", "target", "dtype", "chat", "system_prompt")}
+    flat |= {f"sampling.{name}": getattr(config.sampling, name) for name in SamplingParams.model_fields}
+    flat["speculation.num_speculative_tokens"] = speculation.num_speculative_tokens
+    flat["speculation.model"] = speculation.model
+    return flat
+
+
+def _line(level: str, text: str) -> str:
+    mark = {"ok": "✓", "note": "–", "warning": "!", "error": "✕"}[level]
+    return f'<p class="pair-line pair-{level}"><span aria-hidden="true">{mark}</span> {text}</p>'
+
+
+def _finding(code: str, text: str, params: dict[str, Any]) -> str:
+    key = f"pair.{code}"
+    if key not in i18n.STRINGS:
+        return str(esc(text))
+    shown = {name: f"{v:.1f}" if isinstance(v, float) else v for name, v in params.items()}
+    return str(i18n.tr(key, **shown))

@@ -1,0 +1,25 @@
+"""What every tab is given: the settings, the store, the runner, and who is streaming what. Wiring only."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from playground.settings import Settings
+from playground.ui.sessions import Sessions
+from playground.ui.steps import RecentSteps
+
+if TYPE_CHECKING:
+    from playground.runner import Runner
+    from storage.store import Store
+
+
+@dataclass(frozen=True)
+class Context:
+    settings: Settings
+    store: "Store"
+    runner: "Runner"
+    steps: RecentSteps
+    sessions: Sessions = field(default_factory=Sessions)
+
+    @classmethod
+    def of(cls, settings: Settings, store: "Store", runner: "Runner") -> "Context":
+        return cls(settings, store, runner, RecentSteps(store.replay))

@@ -1,0 +1,206 @@
+"""The Export tab: a measured run or a preset as the files of a production system, and such files read back.
+
+What was measured is exported, not what the widgets say. Losses stand above the files, so that they are seen before the
+download. What a system takes is known by its exporter; this file names none.
+"""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from playground import exporters
+from playground.config import Preset
+from playground.errors import PlaygroundError
+from playground.exchange import export_options, export_preset, import_text
+from playground.exporters import Export
+from playground.exporters.preset import preset_yaml
+from playground.importers._text import MAX_BYTES, check_size
+from playground.presets import named_preset, preset_from_run
+from playground.registry import discover
+from playground.ui import i18n
+from playground.ui.column import Update, preset_names
+from playground.ui.context import Context
+from playground.ui.controls import Control, controls_for, default_of
+from playground.ui.recorded import day
+from playground.ui.render import esc, lines_of_code, three
+
+if TYPE_CHECKING:
+    from storage.history import RunRow
+
+RUN, PRESET = "run", "preset"
+RECENT = 100  # runs offered in the list; older ones come from the History tab
+
+_HERE = Path(__file__).parent
+
+
+class ExportTab:
+    """Builds the tab's inside. `use` sets Compare's controls from `imported`."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self._options: dict[str, list[Control]] = {}
+        self._groups: dict[str, gr.Group] = {}
+        with gr.Row(elem_id="export"):
+            with gr.Column(elem_id="export-form", scale=0, min_width=320):
+                self._form()
+            with gr.Column(elem_id="export-result"):
+                self.result = gr.HTML(
+                    nothing(),
+                    html_template='<div class="db-export"></div>',
+                    js_on_load=lines_of_code(_HERE / "export.js"),
+                    apply_default_css=False,
+                    elem_id="export-view",
+                )
+        self._wire()
+
+    def _form(self) -> None:
+        self.source = gr.Radio(
+            [(i18n.label("export.from_run"), RUN), (i18n.label("export.from_preset"), PRESET)],
+            value=RUN,
+            label=i18n.label("export.source"),
+            info=i18n.label("export.from_run.info"),
+            elem_classes="segments",
+        )
+        self.run = gr.Dropdown([], label=i18n.label("export.run"), allow_custom_value=True, elem_id="export-run")
+        presets = preset_names(self.context.settings)
+        self.preset = gr.Dropdown(presets, label=i18n.label("export.preset"), visible=False, elem_id="export-preset")
+        systems = [(module.TITLE, name) for name, module in discover(exporters.PACKAGE).items()]
+        self.system = gr.Radio(
+            systems,
+            value=systems[-1][1],
+            label=i18n.label("export.system"),
+            info=i18n.label("export.system.info"),
+            elem_id="export-system",
+        )
+        for _, name in systems:
+            if export_options(name).model_fields:
+                with gr.Group(visible=name == systems[-1][1]) as self._groups[name]:
+                    self._options[name] = controls_for(export_options(name), f"export_options.{name}")
+        gr.HTML(f'<h3 class="heading">{i18n.tr("export.import")}</h3><p>{i18n.tr("export.import.help")}</p>')
+        self.upload = gr.UploadButton(i18n.label("export.choose_file"), elem_id="export-upload", elem_classes="small")
+        self.imported = gr.State(None)
+        self.read = gr.HTML("", elem_id="export-read")
+        self.use = gr.Button(i18n.label("export.use"), visible=False, elem_id="export-use", elem_classes="small")
+
+    def _wire(self) -> None:
+        quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+        self.inputs = [self.source, self.run, self.preset, self.system, *self._controls()]
+        self.source.input(self.on_source, self.source, [self.run, self.preset], queue=False, **quiet)
+        self.system.input(self.on_system, self.system, list(self._groups.values()), queue=False, **quiet)
+        for widget in self.inputs:
+            widget.change(self.show, self.inputs, self.result, trigger_mode="always_last", **quiet)
+        self.upload.upload(self.read_file, self.upload, [self.read, self.imported, self.use], **quiet)
+
+    def _controls(self) -> list[Any]:
+        return [control.widget for controls in self._options.values() for control in controls]
+
+    # -- choosing ---------------------------------------------------------------------------------------------------
+
+    def on_source(self, source: str) -> Update:
+        return {self.run: gr.update(visible=source == RUN), self.preset: gr.update(visible=source == PRESET)}
+
+    def on_system(self, system: str) -> Update:
+        return {group: gr.update(visible=name == system) for name, group in self._groups.items()}
+
+    def refresh(self, run: str | None) -> Update:
+        """The runs and presets there are now; keeps what is chosen, or chooses the newest."""
+        runs = run_choices(self.context)
+        chosen = run or (runs[0][1] if runs else None)
+        return {
+            self.run: gr.update(choices=runs, value=chosen),
+            self.preset: gr.update(choices=preset_names(self.context.settings)),
+        }
+
+    def choose_run(self, run_id: str) -> Update:
+        """Updates that make the tab show this run."""
+        return {
+            self.source: RUN,
+            self.run: gr.update(choices=run_choices(self.context), value=run_id, visible=True),
+            self.preset: gr.update(visible=False),
+        }
+
+    # -- exporting --------------------------------------------------------------------------------------------------
+
+    def show(self, source: str, run: str | None, preset: str | None, system: str, *options: Any) -> str:
+        """The files, or why there are none."""
+        chosen = run if source == RUN else preset
+        if not chosen:
+            return nothing()
+        try:
+            found = (
+                preset_from_run(self.context.store, chosen, preset_name(chosen))
+                if source == RUN
+                else named_preset(chosen, self.context.settings)
+            )
+            return view(export_preset(found, system, self._said(system, options)))
+        except PlaygroundError as error:
+            return json.dumps(error.as_dict())
+
+    def _said(self, system: str, values: tuple[Any, ...]) -> dict[str, Any]:
+        controls = [c for found in self._options.values() for c in found]
+        mine = self._options.get(system, [])
+        said = {c.key.rsplit(".", 1)[-1]: c.read(v) for c, v in zip(controls, values, strict=True) if c in mine}
+        fields = {c.key.rsplit(".", 1)[-1]: c.field for c in mine}
+        return {name: value for name, value in said.items() if value != default_of(fields[name])}
+
+    # -- importing --------------------------------------------------------------------------------------------------
+
+    def read_file(self, path: str) -> tuple[str, dict[str, Any] | None, Any]:
+        """A config of ours or of another system: what it says, and what had to be rewritten."""
+        name = Path(path).name
+        try:
+            check_size(name, Path(path).stat().st_size)
+            found = import_text(name, Path(path).read_bytes()[: MAX_BYTES + 1])
+        except PlaygroundError as error:
+            text = f'<p class="problem" role="alert">{esc(error.message)} {esc(error.hint)}</p>'
+            return text, None, gr.update(visible=False)
+        rewrites = "".join(f"<li>{esc(line)}</li>" for line in found.rewrites)
+        said = f"<p>{i18n.tr('export.rewrites')}</p><ul>{rewrites}</ul>" if rewrites else ""
+        said = said or f"<p>{i18n.tr('export.no_rewrites')}</p>"
+        text = f'<h4>{esc(found.preset.name)}</h4>{said}<pre class="h-file">{esc(preset_yaml(found.preset))}</pre>'
+        return text, found.preset.model_dump(mode="json"), gr.update(visible=True)
+
+
+def imported_preset(data: dict[str, Any] | None) -> Preset:
+    """Raises PlaygroundError where nothing was read."""
+    if not data:
+        raise PlaygroundError("No file has been read.", "Choose one first.", code="nothing_read")
+    return Preset.model_validate(data)
+
+
+def run_choices(context: Context) -> list[tuple[str, str]]:
+    """(what a person recognises it by, run id) of the newest measured runs; of a pair only the speculative one."""
+    rows = context.store.runs(limit=RECENT).rows
+    measured = [row for row in rows if row.arm != "baseline" and row.status not in ("running", "error")]
+    return [(run_title(row), row.run_id) for row in measured]
+
+
+def run_title(row: "RunRow") -> str:
+    speedup = row.metrics.get("speedup")
+    parts = [day(row), row.target, row.method or "–", f"{three(speedup)}×" if speedup else "", row.prompt[:40]]
+    return " · ".join(part for part in parts if part)
+
+
+def preset_name(run_id: str) -> str:
+    """A run's id as a preset's name."""
+    kept = "".join(c if c.isalnum() and c.isascii() else "-" for c in run_id.lower()).strip("-")
+    return f"run-{kept}"[:64]
+
+
+def view(export: Export) -> str:
+    """What export.js draws. Everything in it is text, drawn as text."""
+    return json.dumps(
+        {
+            "files": export.files,
+            "command": export.command,
+            "versions": export.versions,
+            "checked_by": export.checked_by,
+            "losses": [{"field": loss.field, "level": loss.level, "reason": loss.reason} for loss in export.losses],
+        }
+    )
+
+
+def nothing() -> str:
+    return json.dumps({"nothing": True})

@@ -1,0 +1,19 @@
+"""A PlaygroundError from a handler as Gradio's toast. Gradio takes its text for HTML, so it is escaped here."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import gradio as gr
+
+from playground.errors import PlaygroundError
+from playground.ui.render import esc
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Within it a PlaygroundError becomes a message on the page, without a traceback in the log."""
+    try:
+        yield
+    except PlaygroundError as error:
+        text = f"{esc(error.message)} {esc(error.hint)}"
+        raise gr.Error(text, duration=12, title="", print_exception=False) from None

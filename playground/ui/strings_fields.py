@@ -1,0 +1,87 @@
+"""Labels and tooltips of the controls: English from the pydantic fields themselves, Chinese from the table below.
+
+A new field shows its English until its Chinese stands here. Keys: `field.<place>` and `field.<place>.info`.
+"""
+
+from collections.abc import Iterator
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from playground import engines, exporters
+from playground.config import RunConfig, SamplingParams, Speculation
+from playground.registry import discover
+
+_ZH: dict[str, tuple[str, str]] = {
+    "engine": ("引擎", "由什么来运行模型。"),
+    "target": ("目标模型", "需要其输出的模型：名称、文件夹、GGUF 文件或 hub id。"),
+    "dtype": ("数据类型", "权重与计算所用的数字格式。"),
+    "chat": ("对话模板", "用目标模型自己的对话模板包装提示词。"),
+    "system_prompt": ("系统提示词", "仅在使用对话模板时有效；留空则不加。"),
+    "speculation.method": ("方法", "草稿词元如何产生。"),
+    "speculation.num_speculative_tokens": ("num_speculative_tokens", "k：每步最多起草的词元数。"),
+    "speculation.model": ("草稿模型", "名称、文件夹、GGUF 文件或 hub id；仅用于需要它的方法。"),
+    "sampling.temperature": ("温度", "0 为贪心：总取最可能的词元。"),
+    "sampling.top_p": ("Top-p", "只保留累计概率达到此值的最小词元集合。"),
+    "sampling.top_k": ("Top-k", "只保留最可能的 k 个词元；0 表示全部保留。"),
+    "sampling.min_p": ("Min-p", "丢弃概率低于最可能词元此比例的词元。"),
+    "sampling.repetition_penalty": ("重复惩罚", "大于 1 时抑制已出现过的词元。"),
+    "sampling.presence_penalty": ("存在惩罚", "对已生成过的词元一次性扣减。"),
+    "sampling.frequency_penalty": ("频率惩罚", "词元每生成一次就扣减一次。"),
+    "sampling.min_tokens": ("最少词元数", "在此之前不出现结束符，也不因停止字符串而停。"),
+    "sampling.max_tokens": ("最多词元数", "生成这么多新词元后停止。"),
+    "sampling.seed": ("随机种子", "相同种子得到相同文本；留空则每次随机。"),
+    "sampling.stop": ("停止字符串", "在其中最先出现者之前结束；每行一个。"),
+    "sampling.ignore_eos": ("忽略结束符", "越过结束符继续生成（用于计时）。"),
+    "options.min_n": ("最短 n", "要匹配的最短后缀长度。"),
+    "options.max_n": ("最长 n", "要匹配的最长后缀长度。"),
+    "options.prompt_lookup_min": ("最短 n", "要匹配的最短后缀长度。"),
+    "options.prompt_lookup_max": ("最长 n", "要匹配的最长后缀长度。"),
+    "options.match": ("取哪个匹配", "最早的匹配（vLLM 的做法）或最近的匹配。"),
+}
+"""Place in the config -> (label, tooltip). Options stand under `options.<field>`, whoever owns them."""
+
+_EN: dict[str, tuple[str, str]] = {
+    "sampling.stop": ("Stop strings", "Generation ends before the first of these; one per line."),
+}
+"""Where the page says more than the field: how its widget is filled."""
+
+
+def option_models() -> dict[str, type[BaseModel]]:
+    """Prefix -> model of the own options of every engine, drafting method and exporter."""
+    found: dict[str, type[BaseModel]] = {}
+    for name, module in discover(engines.PACKAGE).items():
+        found[f"engine_options.{name}"] = module.Engine.Options
+        for method, options in module.Engine.methods().items():
+            found[f"options.{method}@{name}"] = options
+    for name, module in discover(exporters.PACKAGE).items():
+        if options := getattr(module, "Options", None):
+            found[f"export_options.{name}"] = options
+    return found
+
+
+def _fields() -> Iterator[tuple[str, str, FieldInfo]]:
+    """(key, key of its Chinese, field) of every field that may become a widget."""
+    for name, field in RunConfig.model_fields.items():
+        yield name, name, field
+    for name, field in Speculation.model_fields.items():
+        yield f"speculation.{name}", f"speculation.{name}", field
+    for name, field in SamplingParams.model_fields.items():
+        yield f"sampling.{name}", f"sampling.{name}", field
+    for prefix, model in option_models().items():
+        for name, field in model.model_fields.items():
+            yield f"{prefix}.{name}", f"options.{name}", field
+
+
+def _strings() -> dict[str, dict[str, str]]:
+    strings: dict[str, dict[str, str]] = {}
+    for key, place, field in _fields():
+        title, info = field.title or key.rsplit(".", 1)[-1].replace("_", " "), field.description or ""
+        title, info = _EN.get(place, (title, info))
+        zh_title, zh_info = _ZH.get(place, (title, info))
+        strings[f"field.{key}"] = {"en": title, "zh-CN": zh_title}
+        strings[f"field.{key}.info"] = {"en": info, "zh-CN": zh_info}
+    return strings
+
+
+STRINGS = _strings()
