@@ -16,21 +16,22 @@ LAYERS: tuple[str, ...] = (
     " playground.detokenise playground.decoding playground.drafters playground.engines"
     " playground.exporters playground.importers",
     "playground.process playground.models playground.pairs playground.presets playground.evidence playground.exchange"
-    " storage playground.drafters.* playground.engines.* playground.exporters.* playground.importers.*",
+    " playground.overrides storage playground.drafters.* playground.engines.* playground.exporters.* playground.importers.*",
     "playground.runner playground.live playground.jobs playground.bench playground.tune playground.replay",
-    "playground.api playground.ui playground.__main__ app",
+    "playground.api playground.cli playground.notebook playground.results playground.terminal playground.ui"
+    " playground.__main__ app",
 )
 """Lowest first; a module may import from its own layer and those below. `name.*` are the files of a package, whose
 `__init__` (the protocol) may lie lower; a plain package name stands for all of its files."""
 
 OWNERS = {
-    "gradio": ("playground.ui", "app"),
+    "gradio": ("playground.ui",),
     "sqlite_utils": ("storage",),
     "sqlite3": ("storage",),
     "pynvml": ("playground.gpu",),
     "vllm": ("playground.engines.vllm", "playground.engines._vllm"),
 }
-"""Library -> the only modules that may import it. app.py mounts the page, which takes gradio's own call."""
+"""Library -> the only modules that may import it."""
 
 MAY_KNOW = {
     "playground.decoding": ("playground.errors", "playground.drafters"),
