@@ -37,7 +37,7 @@ def why(comparison: Comparison | None) -> str:
     rows += [(factor.name, factor.multiplier, factor.reached) for factor in c.factors]
     return figure(
         "why.title",
-        tr("why.sub"),
+        tr("why.sub" if c.finished else "why.sub.live"),
         svg(bottom + 38, *parts, name="why.title"),
         _sentences(c, levels),
         table("why", ("part", "multiplier", "reached"), [*rows, ("measured", None, measured)]),

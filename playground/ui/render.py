@@ -23,8 +23,8 @@ def three(value: float | None) -> str:
     """Three significant digits, never in exponent form: 0.00123, 1.87, 90.2, 1234."""
     if value is None or not math.isfinite(value):
         return NOT_AVAILABLE
-    if value == 0:
-        return "0"
+    if value == 0 or abs(value) >= 1000:
+        return f"{value:.0f}"
     rounded = float(f"{value:.3g}")  # first, so that 0.9999 becomes 1.00 and not 1.000
     return f"{rounded:.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}"
 

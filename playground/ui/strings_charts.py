@@ -78,6 +78,10 @@ STRINGS: dict[str, dict[str, str]] = {
         "en": "decode speed-up, × the speed without speculation",
         "zh-CN": "解码加速比，以不用推测解码的速度为 1",
     },
+    "why.sub.live": {
+        "en": "so far: decode speed-up, × the speed without speculation",
+        "zh-CN": "目前：解码加速比，以不用推测解码的速度为 1",
+    },
     "why.ideal": {"en": "ideal", "zh-CN": "理想"},
     "why.ideal.help": {"en": "every draft accepted, at no cost", "zh-CN": "草稿全部接受且无代价"},
     "why.acceptance": {"en": "acceptance", "zh-CN": "接受率"},

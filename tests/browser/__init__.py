@@ -1,0 +1,1 @@
+"""Tests that drive the page in headless Chromium."""
