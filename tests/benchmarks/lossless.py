@@ -1,7 +1,7 @@
 """Losslessness: at temperature 0 in float32 every drafter gives the baseline's ids, for every k.
 
-The draft model is tried twice: the target as its own draft (all accepted) and a copy of it with the later layers left
-out (most rejected), made here. `python -m tests.benchmarks.lossless --suite FILE --tokens 64`.
+The draft model is tried twice: the target as its own draft (all accepted) and a copy of it with its last layers left
+out (some rejected), made here. `python -m tests.benchmarks.lossless --suite FILE --tokens 64`.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from playground.settings import Settings
 from tests.benchmarks import arms, report
 
 TOKENS = 64
-LAYERS_KEPT = 20
+LAYERS_KEPT = 26  # of 30: about seven of ten draft tokens agree with the target
 
 
 @dataclass(slots=True)
