@@ -38,14 +38,15 @@ def read_file(path: Path, *, limit: int = MAX_BYTES) -> bytes:
 
 def check_size(name: str, size: int, *, limit: int = MAX_BYTES) -> None:
     if size > limit:
+        usual = " A configuration is a few kilobytes." if limit == MAX_BYTES else ""
         raise PlaygroundError(
-            f"{name} is larger than {limit / 1e6:g} MB.",
-            "A preset or a server's configuration is a few kilobytes; check that this is the right file.",
+            f"{name} is larger than {limit / 1e6:g} MB.{usual}",
+            "Check that this is the right file.",
             code="too_large",
         )
 
 
-def decode(name: str, content: bytes | str) -> str:
+def decode(name: str, content: bytes | str, *, limit: int = MAX_BYTES) -> str:
     """Text of a file: UTF-8 with or without a byte order mark, or UTF-16 with one; any line ends.
 
     Raises:
@@ -54,7 +55,7 @@ def decode(name: str, content: bytes | str) -> str:
     if isinstance(content, str):
         text = content.removeprefix("\ufeff")
     else:
-        check_size(name, len(content))
+        check_size(name, len(content), limit=limit)
         encoding = next((name for bom, name in _BOMS if content.startswith(bom)), "utf-8")
         try:
             text = content.decode(encoding)

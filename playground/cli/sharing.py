@@ -1,0 +1,152 @@
+"""`export`, `import` and `presets`: configurations out, in, and in the preset folders."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from playground import exporters
+from playground.cli.flags import pair_of
+from playground.cli.output import OK, Output
+from playground.cli.stored import store
+from playground.config import Preset
+from playground.errors import PlaygroundError
+from playground.exchange import export_dict, export_options, export_preset, import_file, import_text, write_export
+from playground.exporters import Export
+from playground.exporters.preset import preset_yaml
+from playground.importers._text import MAX_BYTES, name_from
+from playground.presets import delete_preset, list_presets, load_preset, preset_from_run, save_preset
+from playground.registry import names
+from playground.settings import load_settings
+from playground.terminal import sanitised
+
+
+def add_export_flags(parser: argparse.ArgumentParser) -> None:
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--run", metavar="ID", help="what was measured in this run or comparison, with its evidence")
+    source.add_argument("--preset", metavar="NAME", help="a preset by name or path")
+    targets = names(exporters.PACKAGE)
+    parser.add_argument("--to", default="vllm", metavar="TARGET", help=f"one of {', '.join(targets)} (default: vllm)")
+    parser.add_argument("--out", metavar="DIR", help="folder to write to; without it the files are printed")
+    parser.add_argument("--name", metavar="NAME", help="what the preset is called in the files")
+    parser.add_argument("--overwrite", action="store_true", help="replace files that are there")
+    choices = sorted({f"{t}: {o}" for t in targets for o in export_options(t).model_fields})
+    parser.add_argument(
+        "--option",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help=f"a choice of the target ({'; '.join(choices)})",
+    )
+
+
+def export(args: argparse.Namespace, out: Output) -> int:
+    preset = _measured(args.run, args.name) if args.run else load_preset(args.preset, load_settings())
+    if args.name and not args.run:
+        preset = _named(preset, args.name)
+    done = export_preset(preset, args.to, dict(pair_of(option) for option in args.option))
+    written = write_export(done, Path(args.out), overwrite=args.overwrite) if args.out else []
+    if not out.as_json:
+        _show_export(done, written, out)
+    out.result({"target": args.to, **export_dict(done), "written": [str(path) for path in written]})
+    return OK
+
+
+def add_import_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help='YAML, JSON, a command line or a Python snippet; "-" for stdin')
+    parser.add_argument("--save", metavar="NAME", help="keep it as a preset of your own")
+    parser.add_argument("--overwrite", action="store_true", help="replace a preset of that name")
+
+
+def import_(args: argparse.Namespace, out: Output) -> int:
+    if args.file == "-":
+        imported = import_text("stdin", sys.stdin.buffer.read(MAX_BYTES + 1))
+    else:
+        imported = import_file(Path(args.file))
+    preset = _named(imported.preset, args.save) if args.save else imported.preset
+    saved = save_preset(preset, load_settings(), overwrite=args.overwrite) if args.save else None
+    for sentence in imported.rewrites:
+        out.side.print(f"note: {sanitised(sentence)}")
+    if saved is None:
+        out.line(preset_yaml(preset).rstrip("\n"))
+    else:
+        out.line(f"Saved as preset {preset.name}: {saved}")
+    out.result(
+        {
+            "preset": preset.model_dump(mode="json"),
+            "rewrites": list(imported.rewrites),
+            "saved": None if saved is None else str(saved),
+        }
+    )
+    return OK
+
+
+def presets_list(args: argparse.Namespace, out: Output) -> int:
+    entries = list_presets(load_settings())
+    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+    for title in ("preset", "whose", "description"):
+        table.add_column(title, no_wrap=title != "description")
+    for entry in entries:
+        text = entry.description if entry.preset else f"cannot be read: {entry.error}"
+        row = (entry.name, "own" if entry.own else "shipped", text)
+        table.add_row(*(Text(sanitised(cell).replace("\n", " ")) for cell in row))
+    out.console.print(table)
+    out.result({"presets": [_entry_dict(entry) for entry in entries]})
+    return OK
+
+
+def presets_show(args: argparse.Namespace, out: Output) -> int:
+    preset = load_preset(args.name, load_settings())
+    out.line(preset_yaml(preset).rstrip("\n"))
+    out.result({"preset": preset.model_dump(mode="json")})
+    return OK
+
+
+def presets_save(args: argparse.Namespace, out: Output) -> int:
+    preset = _measured(args.run, args.name, args.description)
+    path = save_preset(preset, load_settings(), overwrite=args.overwrite)
+    out.line(f"Saved as preset {preset.name}: {path}")
+    out.result({"preset": preset.model_dump(mode="json"), "saved": str(path)})
+    return OK
+
+
+def presets_delete(args: argparse.Namespace, out: Output) -> int:
+    delete_preset(args.name, load_settings())
+    out.line(f"Deleted preset {args.name}.")
+    out.result({"deleted": args.name})
+    return OK
+
+
+def _measured(run_id: str, name: str | None, description: str = "") -> Preset:
+    with store() as db:
+        return preset_from_run(db, run_id, name or name_from(f"run-{run_id}.yaml"), description)
+
+
+def _named(preset: Preset, name: str) -> Preset:
+    from playground.config import checked
+
+    return checked(Preset, preset.model_dump() | {"name": name}, where="the preset")
+
+
+def _show_export(done: Export, written: list[Path], out: Output) -> None:
+    if written:
+        for path in written:
+            out.line(f"Wrote {path}")
+    else:
+        for name, text in done.files.items():
+            out.line(f"--- {name}\n{text}")
+    for loss in done.losses:
+        out.side.print(f"{loss.level}: {sanitised(loss.field)}: {sanitised(loss.reason)}.")
+    out.side.print(f"Checked by {done.checked_by}." + (f" For {done.versions}." if done.versions else ""))
+    out.side.print(f"Start with: {done.command}")
+
+
+def _entry_dict(entry: Any) -> dict[str, Any]:
+    found = {"name": entry.name, "path": str(entry.path), "own": entry.own}
+    if entry.preset is not None:
+        return found | {"description": entry.preset.description, "config": entry.preset.config.model_dump(mode="json")}
+    error = entry.error or PlaygroundError("It cannot be read.")
+    return found | {"failure": error.as_dict()}

@@ -1,0 +1,77 @@
+"""How results show themselves in a notebook: each token with its fate, every word of a model escaped. Pure.
+
+Inline styles only, since a notebook strips the rest; shape carries what colour says, as on the page.
+"""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from playground.events import Step
+
+_STYLES = {
+    "accepted": "background:#009e7340;border-radius:2px",
+    "recovered": "text-decoration:underline solid #e69f00 2px",
+    "bonus": "text-decoration:underline dotted #0072b2 2px",
+    "rejected": "text-decoration:line-through;opacity:.55",
+}
+_BOX = "white-space:pre-wrap;overflow-wrap:anywhere;font-family:ui-monospace,monospace;line-height:1.6"
+_NOTE = "font-size:85%;opacity:.8"
+
+Arm = tuple[str, Sequence[Step], str, str]
+"""(title, steps, text, one line of figures)."""
+
+
+def run_html(steps: Sequence[Step], text: str, summary: str) -> str:
+    return f'<div>{_figures(summary)}{_legend()}<div dir="auto" style="{_BOX}">{tokens_html(steps, text)}</div></div>'
+
+
+def comparison_html(arms: Iterable[Arm], verdict: str) -> str:
+    """Both texts side by side under one verdict."""
+    panes = "".join(
+        f'<div style="flex:1 1 20em;min-width:0"><b>{escape(title)}</b>{_figures(summary)}'
+        f'<div dir="auto" style="{_BOX}">{tokens_html(steps, text)}</div></div>'
+        for title, steps, text, summary in arms
+    )
+    return (
+        f"<div><div><b>{escape(verdict)}</b></div>{_legend()}"
+        f'<div style="display:flex;flex-wrap:wrap;gap:1.5em">{panes}</div></div>'
+    )
+
+
+def tokens_html(steps: Sequence[Step], text: str) -> str:
+    """The delivered tokens with their fates, a title on each; rejected drafts where they were refused.
+
+    Without steps (a run that broke off early) the text as it is.
+    """
+    if not steps:
+        return escape(text)
+    parts: list[str] = []
+    for step in steps:
+        for token in step.tokens:
+            if token.text:
+                parts.append(
+                    _token(token.text, token.origin, f"step {step.index}, {token.origin}{_prob(token.target_prob)}")
+                )
+        for token in step.rejected:
+            shown = token.text.replace("\n", "↵") or "□"
+            parts.append(_token(shown, "rejected", f"step {step.index}, rejected draft{_prob(token.target_prob)}"))
+    return "".join(parts)
+
+
+def _token(text: str, origin: str, title: str) -> str:
+    style = _STYLES.get(origin, "")
+    style += ";user-select:none" if origin == "rejected" else ""
+    return f'<span title="{escape(title)}" style="{style}">{escape(text)}</span>'
+
+
+def _prob(value: float | None) -> str:
+    return "" if value is None else f", target probability {value:.3g}"
+
+
+def _figures(summary: str) -> str:
+    return f'<div style="{_NOTE}">{escape(summary)}</div>'
+
+
+def _legend() -> str:
+    words = " ".join(f'<span style="{style}">{name}</span>' for name, style in _STYLES.items())
+    return f'<div style="{_NOTE}">{words}</div>'
