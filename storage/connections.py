@@ -56,11 +56,11 @@ class Connections:
             patience: seconds to wait for another writer before giving up.
         """
         with self.reading() as db:
-            db.execute(f"PRAGMA busy_timeout = {int(patience * 1000)}")
-            # IMMEDIATE: take the write lock now. A transaction that reads first and writes later fails at once, without
-            # waiting, when another process wrote in between.
-            db.execute("BEGIN IMMEDIATE")
             try:
+                db.execute(f"PRAGMA busy_timeout = {int(patience * 1000)}")
+                # IMMEDIATE: take the write lock now. A transaction that reads first and writes later fails at once,
+                # without waiting, when another process wrote in between.
+                db.execute("BEGIN IMMEDIATE")
                 yield db
                 db.execute("COMMIT")
             except BaseException:
@@ -122,7 +122,7 @@ def storage_error(path: Path, error: sqlite3.Error) -> PlaygroundError:
     if name in ("SQLITE_NOTADB", "SQLITE_CORRUPT") or name.startswith("SQLITE_CORRUPT"):
         return PlaygroundError(
             f"The file {path} is damaged or no SQLite database.",
-            f"Move it away to start afresh, or recover it with: sqlite3 {path} .recover | sqlite3 recovered.db",
+            f"Move it away to start afresh, or try to save its runs: sqlite3 {path} .recover | sqlite3 saved.db",
             code="database_damaged",
         )
     if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")):

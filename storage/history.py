@@ -16,6 +16,9 @@ from storage.writer import METRIC_COLUMNS
 EXCERPT = 300
 """Characters of prompt and output in a list; `Store.run` has the whole."""
 
+MAX_LIMIT = 10_000
+"""Rows of one page, at most."""
+
 SPEEDUP = """
 CASE WHEN r.arm = 'speculative' AND r.status IN ('stop', 'length') AND r.reconciled IS NOT 0 AND r.tpot > 0 THEN (
     SELECT CASE WHEN b.status IN ('stop', 'length') AND b.reconciled IS NOT 0 THEN b.tpot END FROM runs b
@@ -122,7 +125,7 @@ def page(
         )
     where, values = _conditions(search, filters)
     direction = "DESC" if descending else "ASC"
-    limit, offset = max(1, limit), max(0, offset)
+    limit, offset = max(1, min(limit, MAX_LIMIT)), max(0, min(offset, 2**31))
     # Ids, total and order in one pass over the index, then the page's rows: sorting carries no texts along.
     found = f"WITH found AS MATERIALIZED (SELECT r.id, {SORTS[sort]} AS key FROM runs r {where})"
     order = f"key {direction} NULLS LAST, id {direction}"
