@@ -255,7 +255,7 @@ function moved() {
   if (stuck && !frame) frame = requestAnimationFrame(() => { frame = 0; if (stuck) box.scrollTop = box.scrollHeight; });
 }
 box.addEventListener("scroll", () => {
-  tip(null);
+  if (bubble.classList.contains("on") && Math.abs(box.scrollTop - tipScroll) > 2) tip(null);
   stuck = box.scrollTop + box.clientHeight >= box.scrollHeight - 40;
   if (!group.follow || performance.now() < quiet) return;
   if (!frame) frame = requestAnimationFrame(() => { frame = 0; other()?.scrollTo(topPosition()); });
@@ -310,9 +310,11 @@ function lightFor(token) {
 const bubble = make("div", "db-tip", root);
 bubble.setAttribute("role", "tooltip");
 bubble.id = `db-tip-${props.group}-${arm}`;
+let tipScroll = 0;
 function tip(token, at) {
   if (!token) { bubble.classList.remove("on"); if (lit.length) { light([]); other()?.clear(); } return; }
   const span = at ?? token.spans[0];
+  tipScroll = box.scrollTop;
   lightFor(token);
   for (const own of token.spans) own.classList.add("now");
   bubble.replaceChildren();
