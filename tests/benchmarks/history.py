@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -90,6 +90,8 @@ def fill(path: Path, runs: int, steps: int) -> None:
     store.close()
     db = sqlite3.connect(path, isolation_level=None)
     db.row_factory = sqlite3.Row
+    db.execute("PRAGMA synchronous = OFF")
+    db.execute("PRAGMA cache_size = -400000")
     db.execute("BEGIN")
     templates = [dict(row) for row in db.execute("SELECT * FROM runs")]
     columns = [row["name"] for row in db.execute("PRAGMA table_info(steps)")][1:]
@@ -144,23 +146,30 @@ def queries(runs: int) -> dict[str, dict[str, Any]]:
     return asked
 
 
-def measure(store: Store, runs: int) -> dict[str, float]:
-    """Name -> median milliseconds."""
+class Times(NamedTuple):
+    """Median milliseconds: by the wall clock, and of this process's CPU (the same on a machine others work on too)."""
+
+    wall: float
+    cpu: float
+
+
+def measure(store: Store, runs: int) -> dict[str, Times]:
     return {name: timed(partial(store.runs, **arguments)) for name, arguments in queries(runs).items()}
 
 
-def timed(action: Callable[[], object]) -> float:
+def timed(action: Callable[[], object]) -> Times:
     action()
-    times = []
+    walls, cpus = [], []
     for _ in range(REPEATS):
-        begin = time.perf_counter()
+        wall, cpu = time.perf_counter(), time.process_time()
         action()
-        times.append((time.perf_counter() - begin) * 1000)
-    return statistics.median(times)
+        walls.append((time.perf_counter() - wall) * 1000)
+        cpus.append((time.process_time() - cpu) * 1000)
+    return Times(statistics.median(walls), statistics.median(cpus))
 
 
 def _record_forever(path: Path, recorded: Any, stop: Any) -> None:
-    """Another process that records runs of 100 steps a second, and the longest it was held up."""
+    """Another process that records runs of 100 steps a second; `recorded` is the longest wait for an event, in ms."""
     store = Store(path)
     rng = random.Random(8)
     number = 0
@@ -209,29 +218,32 @@ def main() -> int:
 
 
 def report(
-    console: Console, args: argparse.Namespace, opened: float, quiet: dict[str, float], busy: dict[str, float],
-    held: float, one_run: float,
+    console: Console, args: argparse.Namespace, opened: float, quiet: dict[str, Times], busy: dict[str, Times],
+    held: float, one_run: Times,
 ) -> int:  # fmt: skip
-    table = Table("query", "ms", "ms while recording", title="history")
+    table = Table("query", "ms", "CPU ms", "ms while recording", title="history")
     for name in quiet:
-        slow = "[bold red]" if max(quiet[name], busy[name]) > LIMIT_MS else ""
-        table.add_row(slow + name, f"{quiet[name]:.1f}", f"{busy[name]:.1f}")
+        slow = "[bold red]" if max(quiet[name].wall, busy[name].wall) > LIMIT_MS else ""
+        table.add_row(slow + name, f"{quiet[name].wall:.1f}", f"{quiet[name].cpu:.1f}", f"{busy[name].wall:.1f}")
     console.print(table)
-    worst = max(max(quiet.values()), max(busy.values()))
-    console.print(f"open {opened:.1f} ms; a run replayed {one_run:.1f} ms; recorder held up at most {held:.1f} ms")
-    console.print(f"slowest {worst:.1f} ms, to reach: {LIMIT_MS:.0f} ms")
+    worst = max(times.wall for times in (*quiet.values(), *busy.values()))
+    worst_cpu = max(times.cpu for times in quiet.values())
+    console.print(f"open {opened:.1f} ms; a run replayed {one_run.wall:.1f} ms; recorder held up at most {held:.1f} ms")
+    console.print(f"slowest {worst:.1f} ms ({worst_cpu:.1f} ms of CPU), to reach: {LIMIT_MS:.0f} ms")
     if args.json:
         result = {
             "runs": args.runs,
             "steps": args.steps,
             "machine": f"{platform.machine()}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}",
             "open_ms": opened,
-            "replay_ms": one_run,
+            "replay_ms": one_run.wall,
             "recorder_held_up_ms": held,
             "worst_ms": worst,
+            "worst_cpu_ms": worst_cpu,
             "reached": worst <= LIMIT_MS,
-            "queries_ms": quiet,
-            "queries_ms_while_recording": busy,
+            "queries_ms": {name: times.wall for name, times in quiet.items()},
+            "queries_cpu_ms": {name: times.cpu for name, times in quiet.items()},
+            "queries_ms_while_recording": {name: times.wall for name, times in busy.items()},
         }
         print(json.dumps(result))
     return 0
