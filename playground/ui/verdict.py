@@ -32,8 +32,8 @@ def verdict_strip(comparison: Comparison | None, live: bool = False) -> str:
         _run_tile("draft_acceptance_rate", spec, percent(spec.draft_acceptance_rate)),
         _run_tile("tokens_per_step", spec, three(spec.tokens_per_step)),
         _run_tile("mean_acceptance_length", spec, three(spec.mean_acceptance_length)),
-        _pair_tile("ttft", c, c.baseline.ttft, spec.ttft),
-        _pair_tile("tpot", c, c.baseline.tpot, spec.tpot),
+        _pair_tile("ttft", c, milliseconds(c.baseline.ttft), milliseconds(spec.ttft)),
+        _pair_tile("tpot", c, milliseconds(c.baseline.tpot), milliseconds(spec.tpot)),
         _outputs(c),
         *_warnings(c.baseline, spec),
     ]
@@ -53,8 +53,8 @@ def run_strip(result: RunResult) -> str:
             _number(Markup('<b>{}</b> <span class="db-lead-words">{}</span>').format(speed, tr("pane.rate_unit")))
             + _hint("tokens_per_second", n),
         ),
-        _tile("ttft", milliseconds(result.ttft), n),
-        _tile("tpot", milliseconds(result.tpot), n),
+        _tile("ttft", _known(milliseconds(result.ttft), result.finished), n),
+        _tile("tpot", _known(milliseconds(result.tpot), result.finished), n),
     ]
     if result.num_draft_tokens or not result.num_delivered:
         tiles[1:1] = [
@@ -122,20 +122,25 @@ def _run_tile(metric: str, result: RunResult, text: str) -> Markup:
             "verdict.length.n", steps=result.num_drafting_steps, k=three(result.mean_draft_tokens)
         ),
     }[metric]()
-    if text == NOT_AVAILABLE:
+    if text == NOT_AVAILABLE and result.finished:
         n = tr("verdict.na.no_drafts" if metric != "tokens_per_step" else "verdict.na.too_short")
-    return _tile(metric, text, n)
+    return _tile(metric, _known(text, result.finished), n)
 
 
-def _pair_tile(metric: str, c: Comparison, before: float | None, after: float | None) -> Markup:
-    """A time without → with speculation, in one unit."""
+def _pair_tile(metric: str, c: Comparison, before: str, after: str) -> Markup:
+    """A time without → with speculation; the unit once where it is the same."""
     n = tr("verdict.pair.n", baseline=c.baseline.num_delivered, speculative=c.speculative.num_delivered)
-    if before is None and after is None:
-        return _tile(metric, NOT_AVAILABLE, tr("verdict.na.too_short"))
-    left, right = milliseconds(before), milliseconds(after)
-    if left.split()[-1] == right.split()[-1]:
-        left = left.split()[0]
+    if before == after == NOT_AVAILABLE:
+        return _tile(metric, _known(before, c.finished), tr("verdict.na.too_short") if c.finished else n)
+    if before.split()[-1] == after.split()[-1]:
+        before = before.split()[0]
+    left, right = _known(before, c.baseline.finished), _known(after, c.speculative.finished)
     return _tile(metric, Markup('{}<span class="db-to">→</span>{}').format(left, right), n)
+
+
+def _known(text: str, finished: bool) -> Markup:
+    """A value that is only missing yet is a dash; "n/a" is for what will not come."""
+    return Markup('<span class="db-yet">–</span>') if text == NOT_AVAILABLE and not finished else esc(text)
 
 
 def _tile(metric: str, value: object, *notes: Markup) -> Markup:
@@ -179,7 +184,7 @@ def _outputs(c: Comparison) -> Markup:
         reason = (
             tr(why) if why else esc(c.why_not_compared) if c.why_not_compared else tr("verdict.outputs.not_finished")
         )
-        value, lines = esc(NOT_AVAILABLE), [reason]
+        value, lines = _known(NOT_AVAILABLE, c.finished), [reason]
     return _plain_tile(label, value, _bubble(label, Markup(""), lines))
 
 
@@ -188,10 +193,15 @@ def _parted(divergence: Divergence) -> tuple[Markup, list[Markup]]:
     key = "verdict.outputs.tie" if kind == "tie" else "verdict.outputs.mismatch"
     lines = [tr(f"verdict.outputs.{kind}.help")]
     if divergence.logit_gap is not None:
-        gap, difference = three(divergence.logit_gap), three(divergence.arms_difference)
+        gap, difference = _small(divergence.logit_gap), _small(divergence.arms_difference)
         lines.append(tr("verdict.outputs.gap", gap=gap, difference=difference))
     sign = "≈" if kind == "tie" else "≠"
     return Markup("{} {}").format(sign, tr(key, position=divergence.position)), lines
+
+
+def _small(value: float | None) -> str:
+    """A logit difference; what is below a thousandth is a tie whatever its digits."""
+    return "< 0.001" if value is not None and 0 < value < 0.001 else three(value)
 
 
 def _warnings(*results: RunResult) -> list[Markup]:
