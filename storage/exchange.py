@@ -143,7 +143,7 @@ def read_line(text: str, number: int) -> ImportedRun | None:
 
 
 def csv_line(values: Iterable[Any]) -> str:
-    """One line of CSV, its CRLF included (RFC 4180); None is empty, what a spreadsheet would run as a formula gets a "'"."""
+    """One line of CSV, its CRLF included (RFC 4180); formulas are made harmless, None is empty."""
     buffer = io.StringIO()
     csv.writer(buffer).writerow([_cell(value) for value in values])
     return buffer.getvalue()
