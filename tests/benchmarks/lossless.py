@@ -7,14 +7,13 @@ out (some rejected), made here. `python -m tests.benchmarks.lossless --suite FIL
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from playground import models
 from playground.comparison import ComparisonFold
 from playground.config import Speculation
-from playground.engines import EngineContext
 from playground.settings import Settings
 from tests.benchmarks import arms, report
 
@@ -41,7 +40,7 @@ def measure(args: argparse.Namespace) -> report.Report:
         weak = weaken(folder, Path(scratch) / "weak-draft")
         paths = {**models.model_paths(settings), "weak-draft": str(weak)}
         context = replace(settings.engine_context(paths), threads=args.threads or settings.threads)
-        counts, divergences = _compare(context, prompts, args)
+        counts, divergences = _compare_all(arms.Engines(context), prompts, args)
     runs = len(prompts) * len(args.k)
     made = report.Report(f"Losslessness, float32, greedy, {args.tokens} tokens, {args.suite.name}, k in {args.k}")
     for name, count in counts.items():
@@ -84,25 +83,32 @@ def drafters() -> Iterator[tuple[str, Speculation]]:
                 report.progress(f"{method}: no form to try it in; add one here")
 
 
-def _compare(
-    context: EngineContext, prompts: list[tuple[str, str]], args: argparse.Namespace
+def _compare_all(
+    engines: arms.Engines, prompts: list[tuple[str, str]], args: argparse.Namespace
 ) -> tuple[dict[str, Counts], list[dict[str, object]]]:
-    engines = arms.Engines(context)
-    plain = arms.config(models.DEFAULT, max_tokens=args.tokens, dtype="float32")
-    forms = list(drafters())
-    counts = {name: Counts() for name, _ in forms}
+    counts: dict[str, Counts] = {name: Counts() for name, _ in drafters()}
     divergences: list[dict[str, object]] = []
-    for number, (prompt_name, prompt) in enumerate(prompts, 1):
-        baseline = engines.run(plain, prompt)
-        for name, form in forms:
-            for k in args.k:
-                speculation = form.model_copy(update={"num_speculative_tokens": k})
-                config = plain.model_copy(update={"speculation": speculation})
-                if found := _one(engines.run(config, prompt), baseline, counts[name]):
-                    divergences.append({"prompt": prompt_name, "drafter": name, "k": k, **found})
-        report.progress(f"{number}/{len(prompts)} {prompt_name}: {len(divergences)} divergent so far")
+    for number, (name, prompt) in enumerate(prompts, 1):
+        divergences += [{"prompt": name, **found} for found in compare(engines, prompt, args.tokens, args.k, counts)]
+        report.progress(f"{number}/{len(prompts)} {name}: {len(divergences)} divergent so far")
     engines.close()
     return counts, divergences
+
+
+def compare(
+    engines: arms.Engines, prompt: str, tokens: int, ks: Sequence[int], counts: dict[str, Counts]
+) -> list[dict[str, object]]:
+    """One prompt's baseline against every drafter and k: adds to `counts`, gives the divergences."""
+    plain = arms.config(models.DEFAULT, max_tokens=tokens, dtype="float32")
+    baseline = engines.run(plain, prompt)
+    divergences: list[dict[str, object]] = []
+    for name, form in drafters():
+        for k in ks:
+            speculation = form.model_copy(update={"num_speculative_tokens": k})
+            run = engines.run(plain.model_copy(update={"speculation": speculation}), prompt)
+            if found := _one(run, baseline, counts.setdefault(name, Counts())):
+                divergences.append({"drafter": name, "k": k, **found})
+    return divergences
 
 
 def _one(run: arms.Timing, baseline: arms.Timing, counts: Counts) -> dict[str, object]:
