@@ -144,6 +144,17 @@ def test_the_engine_is_reused_while_it_can_serve(runner):
     assert (runner.status().target, runner.status().state) == ("another", "idle")
 
 
+def test_an_engine_with_its_draft_serves_its_own_baseline(runner):
+    with_draft = config().model_copy(update={"speculation": Speculation(method="draft_model", model="small")})
+    list(runner.start_compare(with_draft, "a"))
+    first = child(runner)
+    list(runner.start_run(with_draft.baseline(), "b"))
+    list(runner.start_run(with_draft, "c"))
+    assert child(runner) == first
+    list(runner.start_run(config(), "d"))  # another method, without that draft
+    assert child(runner) != first
+
+
 def test_run_keeps_the_names_it_is_given(runner, store):
     job = runner.run(config(), "a", source="bench", run_id="one", comparison_id="pair", arm="speculative")
     with pytest.raises(PlaygroundError, match="already"):
@@ -472,3 +483,12 @@ def test_heartbeats_come_while_nothing_else_does(runner):
     kinds = [type(event) for event in run]
     assert Heartbeat in kinds[: kinds.index(RunStarted)]
     assert Heartbeat in kinds[kinds.index(RunStarted) : kinds.index(Step)]
+
+
+def test_preloading_spares_the_first_run_its_load(runner, store):
+    runner.preload(config())
+    assert (runner.status().state, runner.status().waiting) == ("idle", 0)
+    assert not any(isinstance(event, Loading) for event in runner.start_run(config(), "x"))
+    with pytest.raises(PlaygroundError, match="cannot be loaded"):
+        runner.preload(config(fail="load"))
+    assert only_ending(list(runner.start_run(config(), "y"))).reason == "stop"

@@ -42,7 +42,9 @@ class Engine:
     @staticmethod
     def load_key(config: RunConfig, context: EngineContext) -> Any:
         options = checked(ScriptedOptions, config.engine_options, where="the scripted engine's options")
-        return (config.target, config.dtype, options.device, options.load_seconds, options.fail in ("load", "oom"))
+        draft = config.speculation.model if config.speculation else None  # loaded with the target, as some engines do
+        failing = options.fail in ("load", "oom")
+        return (config.target, config.dtype, draft, options.device, options.load_seconds, failing)
 
     @staticmethod
     def device(config: RunConfig, context: EngineContext) -> str | None:
