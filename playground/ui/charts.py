@@ -17,6 +17,7 @@ from playground.ui.charts_why import why
 from playground.ui.i18n import tr
 from playground.ui.svg import (
     WIDTH,
+    boxes,
     figure,
     line,
     node,
@@ -188,11 +189,12 @@ def timeline(steps: Iterable[Step | StepTiming], live: bool = False) -> str:
         word(_RIGHT + 10, top + 4, "chart.timeline.ms", "ax strong"),
         word(_RIGHT + 10, bottom + 32, "chart.timeline.accepted", "ax strong"),
     ]
-    for i, bar in enumerate(bars):
-        parts.append(_time_bar(bar, _LEFT + i * step, step, bottom, (bottom - top) / values[-1], values[-1]))
-        x, width, unit = _LEFT + i * step, step * (0.8 if step > 3 else 1.0), (low - bottom - 28) / most
-        parts.append(rect(x, low - bar.drafted * unit, width, bar.drafted * unit, "drafted"))
-        parts.append(rect(x, low - bar.accepted * unit, width, bar.accepted * unit, "accepted"))
+    parts += _time_bars(bars, step, bottom, (bottom - top) / values[-1], values[-1])
+    unit, width = (low - bottom - 28) / most, _width(step)
+    for kind, counts in (("drafted", [b.drafted for b in bars]), ("accepted", [b.accepted for b in bars])):
+        parts.append(boxes(((_LEFT + i * step, low - n * unit, width, n * unit) for i, n in enumerate(counts)), kind))
+    if not live:
+        parts.append(_hover(bars, step, top, low))
     for i in sorted({round(j * (len(bars) - 1) / 6) for j in range(7)}):
         parts.append(text(_LEFT + (i + 0.5) * step, low + 17, bars[i].first, "ax", "middle"))
     parts.append(word(_RIGHT + 10, low + 17, "chart.timeline.x"))
@@ -249,28 +251,46 @@ def _limit(times: Sequence[float]) -> float:
     return ordered[-1] if ordered[-1] <= 3 * usual else 1.5 * usual
 
 
-def _time_bar(bar: _Bar, x: float, step: float, bottom: float, unit: float, limit: float) -> Markup:
-    """One stacked bar; what leaves the axis is cut and marked."""
-    width = step * (0.8 if step > 3 else 1.0)
-    name = f"{bar.first}" if bar.first == bar.last else f"{bar.first}–{bar.last}"
-    levels: list[tuple[str, float]] = [("step_time", bar.whole)]
-    if bar.verify is not None:
-        draft = bar.draft or 0.0
-        levels = [("draft", draft), ("verify", bar.verify), ("overhead", max(0.0, bar.whole - draft - bar.verify))]
-    said = " + ".join(number(round(value, 2)) for _, value in levels)
-    parts, y, left = (
-        [node("title", f"{name}: {said} ms · {number(round(bar.accepted, 2))}/{number(bar.drafted)}")],
-        0.0,
-        limit,
-    )
-    for key, value in levels:
-        shown = min(value, left)
-        left -= shown
-        parts.append(rect(x, bottom - (y + shown) * unit, width, shown * unit, key))
-        y += shown
-    if bar.whole > limit * 1.001:
-        parts.append(text(x + width / 2, bottom - limit * unit - 2, "▲", "ax", "middle"))
-    return node("g", Markup("").join(parts))
+def _time_bars(bars: Sequence[_Bar], step: float, bottom: float, unit: float, limit: float) -> list[Markup]:
+    """Stacked bars, one path for each part; what leaves the axis is cut and marked."""
+    stacked: dict[str, list[tuple[float, float, float, float]]] = {}
+    marks = []
+    width = _width(step)
+    for i, bar in enumerate(bars):
+        x, y = _LEFT + i * step, 0.0
+        for kind, value in _parts(bar):
+            shown = min(value, limit - y)
+            stacked.setdefault(kind, []).append((x, bottom - (y + shown) * unit, width, shown * unit))
+            y += shown
+        if bar.whole > limit * 1.001:
+            marks.append(text(x + width / 2, bottom - limit * unit - 2, "▲", "ax", "middle"))
+    return [boxes(rects, kind) for kind, rects in stacked.items()] + marks
+
+
+def _parts(bar: _Bar) -> list[tuple[str, float]]:
+    if bar.verify is None:
+        return [("step_time", bar.whole)]
+    draft = bar.draft or 0.0
+    return [("draft", draft), ("verify", bar.verify), ("overhead", max(0.0, bar.whole - draft - bar.verify))]
+
+
+def _hover(bars: Sequence[_Bar], step: float, top: float, low: float) -> Markup:
+    """An unseen column over each bar that says its numbers: step, ms of each part, accepted / drafted."""
+    said = []
+    for i, bar in enumerate(bars):
+        steps = f"{bar.first}" if bar.first == bar.last else f"{bar.first}–{bar.last}"
+        times = " + ".join(number(round(value, 2)) for _, value in _parts(bar))
+        counts = f"{number(round(bar.accepted, 2))}/{number(round(bar.drafted, 2))}"
+        said.append(
+            f'<rect class="hit" x="{_LEFT + i * step:.1f}" y="{top:.0f}" width="{step:.1f}" height="{low - top:.0f}">'
+            f"<title>{steps}: {times} ms · {counts}</title></rect>"
+        )
+    return Markup("".join(said))
+
+
+def _width(step: float) -> float:
+    """Of a bar in its place: a gap where there is room for one."""
+    return step * (0.8 if step > 3 else 1.0)
 
 
 def _key(x: float, y: float, key: str) -> Markup:

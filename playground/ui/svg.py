@@ -7,7 +7,7 @@ Knows no metric.
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
 from markupsafe import Markup
@@ -61,6 +61,12 @@ def line(points: Sequence[tuple[float, float]], class_: str) -> Markup:
 
 def rule(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
     return node("line", x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), class_=class_)
+
+
+def boxes(rects: Iterable[tuple[float, float, float, float]], class_: str) -> Markup:
+    """Many rectangles (x, y, width, height) as one path: 4,000 cost what 40 elements cost."""
+    drawn = "".join(f"M{x:.1f} {y:.1f}h{w:.1f}v{h:.1f}h-{w:.1f}z" for x, y, w, h in rects if w > 0 and h > 0)
+    return Markup(f'<path class="{class_}" d="{drawn}"></path>')
 
 
 def rect(x: float, y: float, width: float, height: float, class_: str, inner: object = "") -> Markup:
@@ -117,9 +123,8 @@ def table(name: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], liv
     if live:
         return Markup('<details class="db-table"><summary>{}</summary>…</details>').format(tr("chart.table"))
     heads = Markup("").join(Markup("<th>{}</th>").format(tr(f"col.{column}")) for column in columns)
-    body = Markup("").join(
-        Markup("<tr>{}</tr>").format(Markup("").join(Markup("<td>{}</td>").format(_cell(cell)) for cell in row))
-        for row in rows[:TABLE_ROWS]
+    body = Markup(
+        "".join(f"<tr>{''.join(f'<td>{_cell(cell)}</td>' for cell in row)}</tr>" for row in rows[:TABLE_ROWS])
     )
     more = Markup("")
     if len(rows) > TABLE_ROWS:
@@ -131,10 +136,10 @@ def table(name: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], liv
     ).format(tr("chart.table"), name, Markup(href), tr("chart.csv"), more, heads, body)
 
 
-def _cell(cell: Cell) -> Markup:
+def _cell(cell: Cell) -> str:
     if cell is None:
-        return esc(NOT_AVAILABLE)
-    return esc(f"{cell:.4g}" if isinstance(cell, float) else cell)
+        return NOT_AVAILABLE
+    return f"{cell:.4g}" if isinstance(cell, float) else esc(cell) if isinstance(cell, str) else str(cell)
 
 
 def _csv(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
