@@ -133,6 +133,15 @@ class Step:
     def is_prefill(self) -> bool:
         return self.index == 0
 
+    @property
+    def in_order(self) -> tuple[Token, ...]:
+        """Delivered and rejected tokens as they are read: accepted, the rejected drafts, then what replaced them.
+
+        Drafts beyond a truncated end are left out: nothing leads up to them.
+        """
+        a = self.num_accepted_tokens
+        return self.tokens if len(self.tokens) <= a else (*self.tokens[:a], *self.rejected, *self.tokens[a:])
+
 
 @dataclass(frozen=True, slots=True)
 class GpuSample:

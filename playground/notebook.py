@@ -3,8 +3,9 @@
 Inline styles only, since a notebook strips the rest; shape carries what colour says, as on the page.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from typing import Any
 
 from playground.events import Step
 
@@ -47,14 +48,12 @@ def tokens_html(steps: Sequence[Step], text: str) -> str:
         return escape(text)
     parts: list[str] = []
     for step in steps:
-        for token in step.tokens:
-            if token.text:
-                parts.append(
-                    _token(token.text, token.origin, f"step {step.index}, {token.origin}{_prob(token.target_prob)}")
-                )
-        for token in step.rejected:
-            shown = token.text.replace("\n", "↵") or "□"
-            parts.append(_token(shown, "rejected", f"step {step.index}, rejected draft{_prob(token.target_prob)}"))
+        for token in step.in_order:
+            title = f"step {step.index}, {token.origin}{_prob(token.target_prob)}"
+            if token.origin == "rejected":
+                parts.append(_token(token.text.replace("\n", "↵") or "□", "rejected", title))
+            elif token.text:
+                parts.append(_token(token.text, token.origin, title))
     return "".join(parts)
 
 
@@ -75,3 +74,34 @@ def _figures(summary: str) -> str:
 def _legend() -> str:
     words = " ".join(f'<span style="{style}">{name}</span>' for name, style in _STYLES.items())
     return f'<div style="{_NOTE}">{words}</div>'
+
+
+def runs_html(rows: Iterable[Any], summary: str) -> str:
+    """Stored runs as a table."""
+    names = ("run", "when (UTC)", "status", "target", "method", "tok/s", "acceptance", "prompt")
+    head = "".join(f"<th>{name}</th>" for name in names)
+    lines = []
+    for row in rows:
+        speed, accepted = row.metrics.get("tokens_per_second"), row.metrics.get("draft_acceptance_rate")
+        cells = (
+            row.run_id,
+            row.started_at[:16].replace("T", " "),
+            row.status,
+            row.target,
+            row.method or "none",
+            "n/a" if speed is None else f"{speed:.3g}",
+            "n/a" if accepted is None else f"{accepted:.1%}",
+            row.prompt[:80],
+        )
+        lines.append("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in cells) + "</tr>")
+    return f"<div>{_figures(summary)}<table><tr>{head}</tr>{''.join(lines)}</table></div>"
+
+
+def export_html(files: Mapping[str, str], losses: Iterable[tuple[str, str, str]], command: str) -> str:
+    """An export's files, folded away but for the first, under what they could not say."""
+    said = "".join(f"<li>{escape(field)} ({escape(level)}): {escape(reason)}</li>" for level, field, reason in losses)
+    parts = [
+        f"<details{' open' if i == 0 else ''}><summary>{escape(name)}</summary><pre>{escape(text)}</pre></details>"
+        for i, (name, text) in enumerate(files.items())
+    ]
+    return f"<div><code>{escape(command)}</code><ul>{said}</ul>{''.join(parts)}</div>"

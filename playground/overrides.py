@@ -21,12 +21,15 @@ SPECULATION = ("method", "draft", "num_speculative_tokens", "method_options")
 PLAIN = ("target", "dtype", "chat", "system_prompt")
 NONE = "none"
 
+Owner = tuple[str, str, type[BaseModel]]
+"""("engine" or "method", its name, its options)."""
+
 
 def with_overrides(config: RunConfig, values: Mapping[str, Any]) -> RunConfig:
     """`config` with `values` in place of what it says.
 
     A value may be text, as a command line gives it: "0.7", "none" for an optional field, JSON for a list or mapping.
-    Another engine drops the engine options; another method drops all that was said of the old one. `method="none"` (or
+    Another engine drops what the old one alone understood; another method drops all that was said of the old one. `method="none"` (or
     None) is the baseline. `draft` alone chooses the method draft_model where the method so far takes no model.
 
     Raises:
@@ -45,6 +48,10 @@ def with_overrides(config: RunConfig, values: Mapping[str, Any]) -> RunConfig:
     for name in SamplingParams.model_fields:
         if name in values:
             data["sampling"][name] = readable(SamplingParams.model_fields[name].annotation, values.pop(name))
+    if data["engine"] != config.engine and data["speculation"]:
+        known = engine.methods().get(data["speculation"]["method"])
+        options = data["speculation"]["options"]
+        data["speculation"]["options"] = {k: v for k, v in options.items() if known and k in known.model_fields}
     said = {name: values.pop(name) for name in SPECULATION if name in values}
     data["speculation"] = _speculation(data["speculation"], said)
     _options(data, engine, values)
@@ -74,20 +81,17 @@ def readable(annotation: Any, value: Any) -> Any:
     return value
 
 
-def all_options() -> dict[str, list[tuple[str, str, type[BaseModel]]]]:
-    """Option name -> where it belongs, as (kind, name, model), of every engine and every method that can be discovered.
-
-    kind is "engine" or "method".
-    """
-    found: dict[str, list[tuple[str, str, type[BaseModel]]]] = {}
-    methods: dict[str, type[BaseModel]] = {}
+def all_options() -> dict[str, list[Owner]]:
+    """Option name -> who has it, of all engines and of all their methods."""
+    found: dict[str, list[Owner]] = {}
     for name, module in discover(engines.PACKAGE).items():
-        methods |= module.Engine.methods()
-        for option in module.Engine.Options.model_fields:
-            found.setdefault(option, []).append(("engine", name, module.Engine.Options))
-    for name, options in methods.items():
-        for option in options.model_fields:
-            found.setdefault(option, []).append(("method", name, options))
+        models = [("engine", name, module.Engine.Options)]
+        models += [("method", method, options) for method, options in module.Engine.methods().items()]
+        for kind, owner, model in models:
+            for option in model.model_fields:
+                owners = found.setdefault(option, [])
+                if (kind, owner) not in [known[:2] for known in owners]:
+                    owners.append((kind, owner, model))
     return found
 
 
@@ -122,23 +126,19 @@ def _takes_model(method: str) -> bool:
 
 
 def _options(data: dict[str, Any], engine: Any, values: dict[str, Any]) -> None:
-    """What is left in `values`: options by their own names, to the chosen method or engine, whichever has them."""
+    """What is left in `values`: options by their own names, to the chosen engine or else to the chosen method.
+
+    A method's option of the engine's name (vLLM's draft has a max_model_len too) is set by method_options.
+    """
     spec = data["speculation"]
     of_method = engine.methods().get(spec["method"]) if spec else None
     for name, value in values.items():
-        owners = [
-            (o, place) for o, place in ((of_method, spec), (engine.Options, data)) if o and name in o.model_fields
-        ]
-        if not owners:
+        if name in engine.Options.model_fields:
+            data["engine_options"][name] = value
+        elif spec and of_method and name in of_method.model_fields:
+            spec["options"][name] = value
+        else:
             raise _no_such(name, data["engine"], spec["method"] if spec else None)
-        if len(owners) > 1:
-            raise PlaygroundError(
-                f"{name} is an option of the method and of the engine.",
-                "Say which: method_options or engine_options.",
-                code="bad_config",
-            )
-        place = owners[0][1]
-        place["options" if place is spec else "engine_options"][name] = value
     engine_name = data["engine"]
     data["engine_options"] = _typed(data["engine_options"], engine.Options, f"the options of the engine {engine_name}")
     if spec and of_method:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from playground import engines
-from playground.config import Preset, RunConfig, checked, config_error
+from playground.config import Preset, RunConfig, config_error
 from playground.errors import PlaygroundError
 from playground.evidence import evidence_of
 from playground.exporters.preset import preset_yaml
@@ -124,13 +124,16 @@ def delete_preset(name: str, settings: Settings) -> None:
 def explicit(config: RunConfig) -> RunConfig:
     """`config` with its method's options all written out, so that a later change of a default changes nothing.
 
-    Where the engine or method is not known here, `config` as it is.
+    Where engine, method or an option is not known here, `config` as it is.
     """
     engine, spec = discover(engines.PACKAGE).get(config.engine), config.speculation
     options = engine.Engine.methods().get(spec.method) if engine and spec else None
     if spec is None or options is None:
         return config
-    written = checked(options, spec.options, where=f"the {spec.method} options").model_dump(mode="json")
+    try:
+        written = options.model_validate(spec.options).model_dump(mode="json")
+    except ValidationError:
+        return config  # of another version, perhaps of vLLM: whoever runs or exports it says what is wrong
     return config.model_copy(update={"speculation": spec.model_copy(update={"options": written})})
 
 

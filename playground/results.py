@@ -233,14 +233,14 @@ def seconds(value: float | None) -> str:
     """A time in the unit that suits it."""
     if value is None:
         return "n/a"
-    return f"{three(value * 1000)} ms" if abs(value) < 1 else f"{three(value)} s"
+    return f"{three(value * 1000)} ms" if abs(value) < 10 else f"{three(value)} s"
 
 
 def three(value: float) -> str:
-    """Three significant digits, no exponent."""
+    """Three significant digits, never an exponent."""
     if not math.isfinite(value):
         return "n/a"
-    if value == 0:
-        return "0"
-    digits = max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{value:,.{min(digits, 6)}f}"
+    if value == 0 or abs(value) >= 1000:
+        return f"{value:.0f}"
+    rounded = float(f"{value:.3g}")  # first, so that 0.9999 becomes 1.00 and not 1.000
+    return f"{rounded:.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}"

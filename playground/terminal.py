@@ -82,10 +82,10 @@ class TokenPrinter:
             self.console.print(Text("  ").join(parts))
 
     def step(self, step: Step) -> None:
-        for token in step.tokens:
-            self._write(sanitised(token.text), STYLES[token.origin])
-        if self.rejected and self.styled:
-            for token in step.rejected:
+        for token in step.in_order:
+            if token.origin != "rejected":
+                self._write(sanitised(token.text), STYLES[token.origin])
+            elif self.rejected and self.styled:
                 self._write(_one_line(token), STYLES["rejected"])
 
     def end(self) -> None:

@@ -9,12 +9,17 @@ import pytest
 
 from playground import exporters
 from playground.config import Preset
-from playground.exchange import export_preset
-from playground.registry import names
+from playground.exporters import Export
+from playground.registry import discover
 from tests._presets import GOLDEN
 
 FOLDER = Path(__file__).parent / "golden"
-CASES = [(target, preset) for target in names(exporters.PACKAGE) for preset in GOLDEN]
+CASES = [(target, preset) for target in discover(exporters.PACKAGE) for preset in GOLDEN]
+
+
+def export_preset(preset: Preset, target: str) -> Export:
+    export: Export = discover(exporters.PACKAGE)[target].export(preset)
+    return export
 
 
 @pytest.mark.parametrize(("target", "preset"), CASES, ids=lambda value: getattr(value, "name", value))

@@ -14,7 +14,16 @@ from typing import Any
 
 from playground.cli import machine, running, sharing, stored
 from playground.cli.flags import Parser
-from playground.cli.output import BAD_INPUT, FAILED, INTERRUPTED, Output, only_json_on_stdout
+from playground.cli.output import (
+    BAD_INPUT,
+    FAILED,
+    INTERRUPTED,
+    TERMINATED,
+    Output,
+    Terminated,
+    only_json_on_stdout,
+    terminable,
+)
 from playground.errors import PlaygroundError
 
 Command = Callable[[argparse.Namespace, Output], int]
@@ -35,14 +44,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, OSError, ValueError):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
-    with only_json_on_stdout(as_json) as stdout:
+    with terminable(), only_json_on_stdout(as_json) as stdout:
         out = Output(as_json, stdout, sys.stderr)
         try:
             return _run(words, out)
         except PlaygroundError as error:
             return _refused(error, out)
-        except KeyboardInterrupt:
-            return _refused(PlaygroundError("Stopped.", code="cancelled"), out, INTERRUPTED)
+        except KeyboardInterrupt as stop:
+            code = TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
+            return _refused(PlaygroundError("Stopped.", code="cancelled"), out, code)
         except BrokenPipeError:
             # Whoever read our output has gone, as `| head` does; Python must not complain while it exits.
             with contextlib.suppress(OSError, ValueError):

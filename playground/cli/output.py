@@ -70,6 +70,27 @@ def only_json_on_stdout(as_json: bool) -> Iterator[IO[str]]:
             real.flush()
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, taken as Ctrl-C is."""
+
+
+@contextlib.contextmanager
+def terminable() -> Iterator[None]:
+    """SIGTERM raises, so that what is open is closed and the result still said."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def asked(number: int, _: object) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, asked)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 class Stop:
     """Whether the user asked to stop, and by which signal."""
 

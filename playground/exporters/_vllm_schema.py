@@ -55,6 +55,9 @@ class SpeculativeConfig(BaseModel):
     parallel_drafting: bool | None = None
     num_speculative_tokens_per_batch_size: list[list[int]] | None = Field(None, min_length=1)
     use_heterogeneous_vocab: bool | None = None
+    disable_padded_drafter_batch: bool | None = None
+    use_local_argmax_reduction: bool | None = None
+    disable_eagle_block_drop: bool | None = None
 
     @model_validator(mode="after")
     def _rules(self) -> "SpeculativeConfig":

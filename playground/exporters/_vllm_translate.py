@@ -112,7 +112,11 @@ def _engine(config: RunConfig, out: Translation) -> None:
         elif value is None:
             out.written[f"engine_options.{name}"] = "left to the server"
         else:
-            out.lose(f"engine_options.{name}", "dropped", f"vLLM's serve file has no {dashed(name)}")
+            out.lose(
+                f"engine_options.{name}",
+                "dropped",
+                f"a setting of the measurement; vLLM's serve file has no {dashed(name)}",
+            )
     out.serve.setdefault("tensor-parallel-size", 1)
     out.serve.setdefault("gpu-memory-utilization", GPU_MEMORY_UTILIZATION)
     out.serve.setdefault("seed", 0)

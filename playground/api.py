@@ -1,0 +1,297 @@
+"""Draftboard from Python: a handful of functions for notebooks and scripts, the same as the page and the command line.
+
+    >>> from playground.api import compare
+    >>> pair = compare("Count from 1 to 30.", method="ngram", num_speculative_tokens=5, max_tokens=64)
+    >>> pair.speedup, pair.draft_acceptance_rate, pair.outputs_identical
+
+Each call is recorded like any other run. The functions share one `Playground`, made when first needed and closed when
+Python ends; make your own, with other settings, as `with Playground(data="/some/folder") as playground:`. The engine
+stays loaded between calls. Every problem is a `PlaygroundError` with a `message` and a `hint`.
+"""
+
+import atexit
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from playground.comparison import ARMS, Arm
+from playground.config import Preset, RunConfig
+from playground.errors import PlaygroundError
+from playground.events import Event
+from playground.exchange import export_preset, import_file, write_export
+from playground.exporters import Export, Loss
+from playground.importers import Imported
+from playground.importers._text import name_from
+from playground.notebook import export_html, runs_html
+from playground.overrides import with_overrides
+from playground.presets import DEFAULT, list_presets, load_preset, preset_from_run, save_preset
+from playground.results import Collector, ComparisonOutput, RunOutput
+from playground.runner import Runner
+from playground.settings import Settings, load_settings
+from storage import Store
+from storage.history import RunRow
+
+__all__ = [
+    "ComparisonOutput", "ExportOutput", "Playground", "PlaygroundError", "RunList", "RunOutput",
+    "compare", "export", "read_config", "replay", "run", "runs",
+]  # fmt: skip
+
+Base = str | Path | Preset | RunConfig
+"""What overrides start from: a preset's name or path, a Preset, or a whole RunConfig."""
+
+OnEvent = Callable[[Arm, Event], None]
+
+
+@dataclass(frozen=True)
+class ExportOutput:
+    """The files of an export (name -> text), and what they could not say.
+
+    Attributes:
+        command: starts the server with them. losses: preset fields that could not be carried over, with reasons.
+        versions, checked_by: what it is valid for, and how far that was checked. written: paths, where `out` was given.
+    """
+
+    target: str
+    files: dict[str, str]
+    command: str
+    losses: tuple[Loss, ...]
+    versions: str
+    checked_by: str
+    written: tuple[Path, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<export to {self.target}: {', '.join(self.files)}; {len(self.losses)} losses>"
+
+    def _repr_html_(self) -> str:
+        return export_html(self.files, [(loss.level, loss.field, loss.reason) for loss in self.losses], self.command)
+
+
+@dataclass(frozen=True)
+class RunList:
+    """Stored runs, newest first; iterate or index it. `total` counts all that were found."""
+
+    rows: tuple[RunRow, ...] = field(repr=False)
+    total: int
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[RunRow]:
+        return iter(self.rows)
+
+    def __getitem__(self, index: int) -> RunRow:
+        return self.rows[index]
+
+    def __repr__(self) -> str:
+        return f"<{len(self.rows)} of {self.total} runs>"
+
+    def _repr_html_(self) -> str:
+        return runs_html(self.rows, repr(self)[1:-1])
+
+
+class Playground:
+    """The store and the engine, as one object. A context manager; `close` may be called twice.
+
+    Args:
+        settings: where it runs; otherwise from `DRAFTBOARD_*` variables, and `fields` (data, device, ...) over them.
+
+    Raises:
+        PlaygroundError: the database or its folder cannot be written.
+    """
+
+    def __init__(self, settings: Settings | None = None, **fields: Any) -> None:
+        self.settings = settings or load_settings(**fields)
+        self.settings.check_writable()
+        self.store = Store(self.settings.database_path)
+        self.runner = Runner(self.settings, self.store)
+
+    def __enter__(self) -> "Playground":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the engine, with any run on it, and closes the database."""
+        self.runner.close()
+        self.store.close()
+
+    def compare(
+        self, prompt: str, preset: Base = DEFAULT, *, on_event: OnEvent | None = None, **overrides: Any
+    ) -> ComparisonOutput:
+        """`prompt` without and with speculation, on one engine.
+
+        Args:
+            preset: what to start from.
+            on_event: called with (arm, event) as they come, for a live view.
+            overrides: any setting by name: engine, target, method, draft, num_speculative_tokens, temperature,
+                max_tokens, prompt_lookup_max, ...
+
+        Raises:
+            PlaygroundError: a setting is refused, or an arm failed.
+        """
+        config = self.config(preset, **overrides)
+        job = self.runner.start_compare(config, prompt, source="python")
+        collector = Collector(config, prompt, job.run_ids, job.comparison_id)
+        for arm, event in job:
+            collector.add(arm, event)
+            if on_event:
+                on_event(arm, event)
+        pair = collector.comparison()
+        _raise_failure(pair.baseline)
+        _raise_failure(pair.speculative)
+        return pair
+
+    def run(
+        self, prompt: str, preset: Base = DEFAULT, *, on_event: OnEvent | None = None, **overrides: Any
+    ) -> RunOutput:
+        """One run of `prompt`; `method=None` is the baseline. Otherwise as `compare`."""
+        config = self.config(preset, **overrides)
+        job = self.runner.start_run(config, prompt, source="python")
+        arm: Arm = "baseline" if config.speculation is None else "speculative"
+        collector = Collector(config, prompt, {arm: job.run_id})
+        for event in job:
+            collector.add(arm, event)
+            if on_event:
+                on_event(arm, event)
+        output = collector.run(arm)
+        _raise_failure(output)
+        return output
+
+    def replay(self, id: str) -> RunOutput | ComparisonOutput:
+        """A stored run, or by a comparison's id both of its arms, as it was returned when it ran."""
+        arms = self.store.comparison(id)
+        if set(arms) == set(ARMS):
+            ids: dict[Arm, str] = {arm: arms[arm] for arm in ARMS}
+            return self._collected(ids, id).comparison()
+        row = self.store.run(id)
+        arm: Arm = "baseline" if row.config.speculation is None else "speculative"
+        return self._collected({arm: id}).run(arm)
+
+    def export(
+        self,
+        what: "str | Path | Preset | RunOutput | ComparisonOutput",
+        to: str = "vllm",
+        *,
+        out: str | Path | None = None,
+        name: str | None = None,
+        overwrite: bool = False,
+        **options: Any,
+    ) -> ExportOutput:
+        """A run (with its evidence) or a preset as the files of a server.
+
+        Args:
+            what: a result, a run or comparison id, a Preset, or a preset's name or path.
+            to: a file of `playground/exporters/`. options: its choices (vllm: cap_max_tokens).
+            out: folder to write to; without it nothing is written.
+        """
+        preset = self.preset_of(what, name)
+        done: Export = export_preset(preset, to, options)
+        written = write_export(done, Path(out), overwrite=overwrite) if out is not None else []
+        return ExportOutput(to, done.files, done.command, done.losses, done.versions, done.checked_by, tuple(written))
+
+    def save_preset(
+        self, what: "str | Preset | RunOutput | ComparisonOutput", name: str, *, overwrite: bool = False
+    ) -> Preset:
+        """Keep what was measured (or a preset) under `name`; `compare(..., preset=name)` runs it again."""
+        preset = self.preset_of(what, name)
+        save_preset(preset, self.settings, overwrite=overwrite)
+        return preset
+
+    def runs(self, search: str = "", *, limit: int = 50, **filters: Any) -> RunList:
+        """Stored runs, newest first: `storage.Store.runs` says what filters and sorts there are."""
+        page = self.store.runs(search=search, limit=limit, **filters)
+        return RunList(page.rows, page.total)
+
+    def presets(self) -> dict[str, Preset]:
+        """Every readable preset by name."""
+        return {entry.name: entry.preset for entry in list_presets(self.settings) if entry.preset}
+
+    def config(self, preset: Base = DEFAULT, **overrides: Any) -> RunConfig:
+        """The configuration that `run` and `compare` would use."""
+        if isinstance(preset, RunConfig):
+            base = preset
+        else:
+            base = (preset if isinstance(preset, Preset) else load_preset(preset, self.settings)).config
+        return with_overrides(base, overrides)
+
+    def preset_of(self, what: "str | Path | Preset | RunOutput | ComparisonOutput", name: str | None = None) -> Preset:
+        """What was measured, or a preset, as a Preset; called `name` where one is given."""
+        if isinstance(what, (RunOutput, ComparisonOutput)):
+            what = what.run_id if isinstance(what, RunOutput) else what.speculative.run_id
+        elif not isinstance(what, Preset):
+            known = {entry.name for entry in list_presets(self.settings)}
+            if isinstance(what, Path) or what in known or what.endswith((".yaml", ".yml")):
+                what = load_preset(what, self.settings)
+        if isinstance(what, str):
+            return preset_from_run(self.store, what, name or name_from(f"run-{what}.yaml"))
+        assert isinstance(what, Preset)
+        return what if name is None else Preset.model_validate(what.model_dump() | {"name": name})
+
+    def _collected(self, ids: dict[Arm, str], comparison_id: str | None = None) -> Collector:
+        row = self.store.run(ids.get("speculative") or ids["baseline"])
+        collector = Collector(row.config, row.prompt, ids, comparison_id)
+        for arm, run_id in ids.items():
+            for event in self.store.replay(run_id):
+                collector.add(arm, event)
+        return collector
+
+
+def compare(
+    prompt: str, preset: Base = DEFAULT, *, on_event: OnEvent | None = None, **overrides: Any
+) -> ComparisonOutput:
+    """See `Playground.compare`."""
+    return _shared().compare(prompt, preset, on_event=on_event, **overrides)
+
+
+def run(prompt: str, preset: Base = DEFAULT, *, on_event: OnEvent | None = None, **overrides: Any) -> RunOutput:
+    """See `Playground.run`."""
+    return _shared().run(prompt, preset, on_event=on_event, **overrides)
+
+
+def replay(id: str) -> RunOutput | ComparisonOutput:
+    """See `Playground.replay`."""
+    return _shared().replay(id)
+
+
+def export(
+    what: str | Path | Preset | RunOutput | ComparisonOutput,
+    to: str = "vllm",
+    *,
+    out: str | Path | None = None,
+    name: str | None = None,
+    overwrite: bool = False,
+    **options: Any,
+) -> ExportOutput:
+    """See `Playground.export`."""
+    return _shared().export(what, to, out=out, name=name, overwrite=overwrite, **options)
+
+
+def runs(search: str = "", *, limit: int = 50, **filters: Any) -> RunList:
+    """See `Playground.runs`."""
+    return _shared().runs(search, limit=limit, **filters)
+
+
+def read_config(file: str | Path) -> Imported:
+    """A preset from a file of any known dialect (ours, vLLM's), with the rewrites that brought it up to date."""
+    return import_file(Path(file))
+
+
+_lock = threading.Lock()
+_playground: Playground | None = None
+
+
+def _shared() -> Playground:
+    global _playground
+    with _lock:
+        if _playground is None:
+            _playground = Playground()
+            atexit.register(_playground.close)
+        return _playground
+
+
+def _raise_failure(run: RunOutput) -> None:
+    if error := run.error_dict():
+        raise PlaygroundError(error["error"], error["hint"], code=error["code"])
