@@ -30,15 +30,13 @@ class _Loaded:
 
     config: RunConfig
     key: Any
-    baseline_key: Any
     process: EngineProcess
     lock: DeviceLock | None
     ready: bool = False
 
-    def serves(self, config: RunConfig, key: Any) -> bool:
-        """Whether `config`, whose load key is `key`, needs no other engine: equal keys, or this one's own baseline."""
-        keys = (self.key,) if config.speculation else (self.key, self.baseline_key)
-        return self.process.alive and key in keys
+    def serves(self, key: Any) -> bool:
+        """Whether a config with this load key needs no other engine: the engine's own word, also for its baseline."""
+        return self.process.alive and key == self.key
 
 
 class LiveEngine:
@@ -75,7 +73,7 @@ class LiveEngine:
             PlaygroundError: the engine cannot be loaded; there is none then.
         """
         if (loaded := self._loaded) is not None:
-            if loaded.serves(config, engine_class(config.engine).load_key(config, context)):
+            if loaded.serves(engine_class(config.engine).load_key(config, context)):
                 yield from self._followed(_device(loaded.lock, purpose, cancelled))
                 return
             yield Loading("unload", f"Ending {loaded.config.engine} with {loaded.config.target}.")
@@ -129,7 +127,6 @@ class LiveEngine:
         self._loaded = loaded = _Loaded(
             config,
             engine.load_key(config, context),
-            engine.load_key(config.baseline(), context),
             EngineProcess(f"{engines.PACKAGE}.{config.engine}", config, context, [lock.fileno()] if lock else []),
             lock,
         )

@@ -76,14 +76,14 @@ class Runner:
         check(config, prompt)
         info = RunInfo(run_id or new_id(), config, prompt, source, comparison_id, arm)
         ticket = self._ticket(info.run_id)
-        return RunJob(info.run_id, self._serve(ticket, [info], config), lambda: self.abort(info.run_id))
+        return RunJob(info.run_id, self._serve(ticket, [info]), lambda: self.abort(info.run_id))
 
     def start_run(self, config: RunConfig, prompt: str, *, source: str = "page") -> RunJob:
         """As `run`, for a run on its own."""
         return self.run(config, prompt, source=source)
 
     def start_compare(self, config: RunConfig, prompt: str, *, source: str = "page") -> CompareJob:
-        """Baseline, then speculative, in one turn and on one loaded engine.
+        """Baseline, then speculative, in one turn; on one loaded engine where the engine says that one serves both.
 
         Raises:
             PlaygroundError: at once, for a config or prompt that cannot run or that has no speculation to compare.
@@ -100,7 +100,7 @@ class Runner:
             RunInfo(run_ids["speculative"], config, prompt, source, comparison, "speculative"),
         ]
         ticket = self._ticket(comparison, *run_ids.values())
-        return CompareJob(comparison, run_ids, self._serve(ticket, infos, config), lambda: self.abort(comparison))
+        return CompareJob(comparison, run_ids, self._serve(ticket, infos), lambda: self.abort(comparison))
 
     def preload(self, config: RunConfig) -> None:
         """Loads the engine of `config` in its turn, so that the next run with it starts at once. Nothing is recorded.
@@ -161,13 +161,13 @@ class Runner:
 
     # -- one turn: a run, or the two of a comparison, outermost first
 
-    def _serve(self, ticket: Ticket, infos: list[RunInfo], load_config: RunConfig) -> Tagged:
-        """All runs of a ticket on one engine; after one that failed or was cancelled the others are not begun."""
+    def _serve(self, ticket: Ticket, infos: list[RunInfo]) -> Tagged:
+        """All runs of a ticket; after one that failed or was cancelled the others are not begun."""
         ended: RunFinished | None = None
         try:
             for info in infos:
                 if ended is None or ended.reason in ("stop", "length"):
-                    events = self._ended(ticket, self._live(ticket, info, load_config))
+                    events = self._ended(ticket, self._live(ticket, info))
                 else:
                     events = _not_begun(ended)
                 with closing(self._recorded(info, events)) as recorded:
@@ -220,7 +220,7 @@ class Runner:
         finally:
             events.close()
 
-    def _live(self, ticket: Ticket, info: RunInfo, load_config: RunConfig) -> Events:
+    def _live(self, ticket: Ticket, info: RunInfo) -> Events:
         """One run: its turn, its engine, its events among device samples."""
         if ticket.state == "new":
             yield from self._turns.wait(ticket)
@@ -228,13 +228,14 @@ class Runner:
             yield RunFinished("cancelled", 0.0)
             return
         self._served, self._run_id = ticket, info.run_id
+        config = info.config
         context = self._settings.engine_context(model_paths(self._settings))
-        device = engine_class(load_config.engine).device(load_config, context)
+        device = engine_class(config.engine).device(config, context)
 
         def generated() -> Events:
-            purpose = f"{info.source}, {load_config.engine} with {load_config.target}"
-            yield from self._engine.ready(load_config, context, purpose, lambda: ticket.aborted)
-            yield from self._engine.generate(info.run_id, info.config, info.prompt, lambda: ticket.aborted)
+            purpose = f"{info.source}, {config.engine} with {config.target}"
+            yield from self._engine.ready(config, context, purpose, lambda: ticket.aborted)
+            yield from self._engine.generate(info.run_id, config, info.prompt, lambda: ticket.aborted)
 
         yield from with_gpu(generated(), device)
 

@@ -144,15 +144,12 @@ def test_the_engine_is_reused_while_it_can_serve(runner):
     assert (runner.status().target, runner.status().state) == ("another", "idle")
 
 
-def test_an_engine_with_its_draft_serves_its_own_baseline(runner):
-    with_draft = config().model_copy(update={"speculation": Speculation(method="draft_model", model="small")})
-    list(runner.start_compare(with_draft, "a"))
-    first = child(runner)
-    list(runner.start_run(with_draft.baseline(), "b"))
-    list(runner.start_run(with_draft, "c"))
-    assert child(runner) == first
-    list(runner.start_run(config(), "d"))  # another method, without that draft
-    assert child(runner) != first
+def test_an_engine_decides_whether_its_baseline_is_another_load(runner):
+    """A baseline that would still pay for the drafter is no baseline: such an engine loads each arm by itself."""
+    events = list(runner.start_compare(config(separate_baseline=True), "a"))
+    loads = [arm for arm, event in events if isinstance(event, Loading) and event.stage == "start"]
+    assert loads == ["baseline", "speculative"]
+    assert [event.reason for _, event in events if isinstance(event, RunFinished)] == ["stop", "stop"]
 
 
 def test_run_keeps_the_names_it_is_given(runner, store):

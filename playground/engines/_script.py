@@ -40,6 +40,7 @@ class ScriptedOptions(BaseModel):
     split: bool = Field(True, title="Split", description="Report draft and verify seconds.")
     prefill_seconds: float = Field(0.1, ge=0, le=600, title="Prefill", description="Seconds to the first token.")
     load_seconds: float = Field(0.3, ge=0, le=600, title="Load", description="Seconds to load.")
+    separate_baseline: bool = Field(False, title="Separate baseline", description="Each arm is another load.")
     diverge_at: int = Field(
         0, ge=0, title="Diverge at", description="The speculative arm differs from this output position on; 0: never."
     )

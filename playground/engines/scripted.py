@@ -42,9 +42,10 @@ class Engine:
     @staticmethod
     def load_key(config: RunConfig, context: EngineContext) -> Any:
         options = checked(ScriptedOptions, config.engine_options, where="the scripted engine's options")
-        draft = config.speculation.model if config.speculation else None  # loaded with the target, as some engines do
         failing = options.fail in ("load", "oom")
-        return (config.target, config.dtype, draft, options.device, options.load_seconds, failing)
+        # As engines do whose honest baseline is another load: the speculation is part of what is loaded.
+        loaded = config.speculation if options.separate_baseline else None
+        return (config.target, config.dtype, options.device, options.load_seconds, failing, loaded)
 
     @staticmethod
     def device(config: RunConfig, context: EngineContext) -> str | None:
