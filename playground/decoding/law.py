@@ -5,6 +5,7 @@ Chen et al. 2023). Every position is conditioned on the draft before it: penalti
 tokens, `min_tokens` counts them too. Knows no model and no configuration file.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -80,7 +81,7 @@ class SamplingLaw:
             return scores.softmax(-1)
         scaled = scores / self.temperature
         if self.min_p > 0.0:
-            floor = scaled.amax(-1, keepdim=True) + torch.log(scaled.new_tensor(self.min_p))
+            floor = scaled.amax(-1, keepdim=True) + math.log(self.min_p)
             scaled = scaled.masked_fill(scaled < floor, -torch.inf)
         if 0 < self.top_k < scaled.shape[-1]:
             kth = scaled.topk(self.top_k).values[:, -1:]
@@ -114,18 +115,6 @@ class History:
         if self._tracks and ids:
             index = torch.tensor(ids, dtype=torch.long, device=self.counts.device)
             self.counts.index_add_(0, index, torch.ones_like(index, dtype=torch.float32))
-
-
-def draw(weights: Tensor, generator: torch.Generator | None) -> Tensor:
-    """One id drawn in proportion to `weights` [V] (need not sum to 1): int64 [], no host sync.
-
-    By the inverse of the cumulative sum, in double precision where the device has it; a weight of zero is never drawn.
-    """
-    exact = torch.float32 if weights.device.type == "mps" else torch.float64
-    mass = weights.cumsum(-1, dtype=exact)
-    point = torch.rand(1, generator=generator, device=weights.device, dtype=exact) * mass[-1]
-    index = torch.searchsorted(mass, point, right=True)
-    return index.clamp(max=weights.shape[-1] - 1).squeeze(0)
 
 
 def _prefix_counts(prefix: Tensor, offset: int, rows: int, width: int) -> Tensor:

@@ -35,9 +35,14 @@ class CausalModel:
         return device
 
     @property
+    def keeps_cache(self) -> bool:
+        """Whether it continues from a cache of ours; some architectures keep their state in another way."""
+        return "past_key_values" in self.accepts
+
+    @property
     def rewindable(self) -> bool:
         """Whether its cache can be rewound, which speculation needs."""
-        return RewindableCache(self.module.config).rewindable
+        return self.keeps_cache and RewindableCache(self.module.config).rewindable
 
 
 class ModelSession:

@@ -13,10 +13,20 @@ from torch import Tensor
 def to_host(tensors: Mapping[str, Tensor]) -> dict[str, Any]:
     """Each tensor as (nested) Python lists or a scalar, by ONE device-to-host copy.
 
-    Integers and booleans must fit in 32 bits; floats come as float32.
+    Integers and booleans must fit in 32 bits; floats come as float32. On a CPU nothing is copied.
     """
-    packed = [_as_int32(t) for t in tensors.values()]
-    host = torch.cat([p.reshape(-1) for p in packed]).cpu()
+    if all(t.device.type == "cpu" for t in tensors.values()):
+        return {name: t.tolist() for name, t in tensors.items()}
+    return unpack(tensors, pack(tensors).cpu())
+
+
+def pack(tensors: Mapping[str, Tensor]) -> Tensor:
+    """All of them in one int32 tensor [total], floats as their bits."""
+    return torch.cat([_as_int32(t).reshape(-1) for t in tensors.values()])
+
+
+def unpack(tensors: Mapping[str, Tensor], host: Tensor) -> dict[str, Any]:
+    """`host`, made by `pack` from `tensors`, taken apart again; of `tensors` only names, shapes and types are used."""
     result: dict[str, Any] = {}
     start = 0
     for name, tensor in tensors.items():

@@ -1,11 +1,7 @@
 """The accept test: which draft tokens the target keeps, and the token that follows them.
 
-Exact speculative sampling (Leviathan et al. 2023, algorithm 1; Chen et al. 2023, algorithm 2): draft token x at
-position i is accepted with probability min(1, target_i(x) / draft_i(x)); at the first rejection a token is drawn from
-the positive part of target - draft, after full acceptance from the target's next law. A draft without probabilities
-counts as one-hot. At temperature 0 a draft token is accepted exactly when it is the target's best, lowest id on ties.
-
-Tensors in, tensors out, without a host sync.
+At temperature 0 a draft token is accepted exactly when it is the target's best, lowest id on ties; else accept.py
+decides. Also gathers what is to be shown of the target's choice. Tensors in, tensors out, without a host sync.
 """
 
 from dataclasses import dataclass
@@ -13,8 +9,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from playground.decoding.accept import accept, at
 from playground.decoding.candidates import top_candidates
-from playground.decoding.law import SamplingLaw, draw
+from playground.decoding.law import SamplingLaw
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +60,9 @@ def verify(
         row_mass = scores.logsumexp(-1, keepdim=True)
         sound = torch.isfinite(row_mass).all()
         best_probs = (values - row_mass).exp()
-        num_accepted = _leading(draft_ids == ids[:-1, 0])
+        num_accepted = (draft_ids == ids[:-1, 0]).long().cumprod(0).sum()
         next_id = ids[:, 0].index_select(0, num_accepted.view(1)).squeeze(0)
-        at_draft = (_at(scores, draft_ids) - row_mass[:-1, 0]).exp()
+        at_draft = (at(scores, draft_ids) - row_mass[:-1, 0]).exp()
         next_prob = best_probs[:, 0].index_select(0, num_accepted.view(1)).squeeze(0)
     else:
         probs = law.probs(scores)
@@ -73,14 +70,16 @@ def verify(
         if draft_law is not None:
             sound = sound & torch.isfinite(draft_law[:, 0]).all()
         best_probs = probs.gather(-1, ids)
-        at_draft = _at(probs, draft_ids)
-        num_accepted, next_id = _sample(probs, at_draft, draft_ids, draft_law, generator)
+        at_draft = at(probs, draft_ids)
+        drafted = None if draft_law is None else draft_law.unsqueeze(0)
+        counts, ids_after = accept(probs.unsqueeze(0), draft_ids.unsqueeze(0), drafted, generator)
+        num_accepted, next_id = counts[0], ids_after[0]
         next_prob = probs.index_select(0, num_accepted.view(1)).squeeze(0).index_select(0, next_id.view(1)).squeeze(0)
     return Verdict(
         num_accepted=num_accepted,
         next_id=next_id,
         draft_target_probs=at_draft,
-        draft_probs=torch.ones_like(at_draft) if draft_law is None else _at(draft_law, draft_ids),
+        draft_probs=torch.ones_like(at_draft) if draft_law is None else at(draft_law, draft_ids),
         next_prob=next_prob,
         best_ids=ids[:, :candidates],
         best_probs=best_probs[:, :candidates],
@@ -88,38 +87,3 @@ def verify(
         gaps=gaps.nan_to_num(),
         sound=sound,
     )
-
-
-def _sample(
-    probs: Tensor, at_draft: Tensor, draft_ids: Tensor, draft_law: Tensor | None, generator: torch.Generator | None
-) -> tuple[Tensor, Tensor]:
-    """(number accepted, next id) for temperature > 0."""
-    k = draft_ids.shape[0]
-    chance = torch.rand(k, generator=generator, device=probs.device)
-    at_draft_law = torch.ones_like(at_draft) if draft_law is None else _at(draft_law, draft_ids)
-    num_accepted = _leading(chance * at_draft_law < at_draft)
-    row = num_accepted.view(1)
-    weights = probs.index_select(0, row).squeeze(0)
-    if k == 0:
-        return num_accepted, draw(weights, generator)
-    # One expression for both endings: after full acceptance there is nothing to subtract.
-    refused = (num_accepted < k).to(probs.dtype)
-    last = row.clamp(max=k - 1)
-    if draft_law is None:
-        token = draft_ids.index_select(0, last)
-        rest = weights.scatter(0, token, weights.index_select(0, token) * (1.0 - refused))
-    else:
-        rest = (weights - refused * draft_law.index_select(0, last).squeeze(0)).clamp(min=0.0)
-    # Equal laws leave nothing after rounding; a rejection there has probability zero, the target's law is as good.
-    rest = torch.where(rest.sum() > 0, rest, weights)
-    return num_accepted, draw(rest, generator)
-
-
-def _leading(accepted: Tensor) -> Tensor:
-    """How many of the flags [k] are true before the first false: int64 []."""
-    return accepted.long().cumprod(0).sum()
-
-
-def _at(rows: Tensor, ids: Tensor) -> Tensor:
-    """rows[i, ids[i]] for the first len(ids) rows."""
-    return rows[: ids.shape[0]].gather(-1, ids.unsqueeze(-1)).squeeze(-1)

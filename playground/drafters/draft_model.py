@@ -106,7 +106,7 @@ class Drafter:
     def _draft(self, logits: "Tensor", k: int) -> Draft:
         import torch
 
-        from playground.decoding.law import draw
+        from playground.decoding.accept import draw
 
         law, history = self._run.law, self._history
         ids: list[Tensor] = []
@@ -118,7 +118,7 @@ class Drafter:
             raw.append(logits)
             if self._draws:
                 laws.append(law.probs(scores))
-                ids.append(draw(laws[-1][0], self._run.generator).view(1))
+                ids.append(draw(laws[-1], self._run.generator))
             else:
                 ids.append(scores.argmax(-1))
             if i < k - 1:

@@ -53,7 +53,9 @@ def load(name: str, dtype: Dtype, attention: str, context: EngineContext) -> Loa
         PlaygroundError: it is not here, not whole, not safe to open, or not a causal language model.
     """
     import torch
+    from transformers.utils.logging import disable_progress_bar
 
+    disable_progress_bar()
     path = models.resolve(name, context.model_paths or {}, offline=context.offline)
     _check(name, Path(path))
     if context.threads:
@@ -66,6 +68,12 @@ def load(name: str, dtype: Dtype, attention: str, context: EngineContext) -> Loa
     module = _load_module(name, source, {**common, **gguf}, number, attention).to(device).eval()
     used = _attention(module, attention)
     model = CausalModel(module, _max_positions(module, tokenizer))
+    if not model.keeps_cache:
+        raise PlaygroundError(
+            f"The model “{name}” keeps its state in a way this engine cannot continue from.",
+            "Choose a model with attention layers, or another engine.",
+            code="bad_model",
+        )
     ids = tokenizer.get_vocab().values()
     rows = int(module.get_output_embeddings().weight.shape[0])
     return Loaded(

@@ -4,6 +4,7 @@ All torch work happens in one thread; `events` hands its events out and sends a 
 Knows queues, loading order and the life of a run; the step loop is in _generation.py.
 """
 
+import os
 import threading
 import time
 from collections import deque
@@ -156,6 +157,8 @@ class Engine:
 
     def _work(self) -> None:
         """The one thread that touches torch."""
+        if self._context.offline:  # before the hub's library is imported, which reads it once
+            os.environ["HF_HUB_OFFLINE"] = "1"
         try:
             from playground.engines._session import Models
 
