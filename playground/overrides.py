@@ -29,33 +29,38 @@ def with_overrides(config: RunConfig, values: Mapping[str, Any]) -> RunConfig:
     """`config` with `values` in place of what it says.
 
     A value may be text, as a command line gives it: "0.7", "none" for an optional field, JSON for a list or mapping.
-    Another engine drops what the old one alone understood; another method drops all that was said of the old one. `method="none"` (or
-    None) is the baseline. `draft` alone chooses the method draft_model where the method so far takes no model.
+    Another engine drops what the old one alone understood; another method drops all that was said of the old one.
+    `method="none"` (or None) is the baseline. `draft` alone chooses draft_model where the method so far takes
+    no model.
 
     Raises:
         PlaygroundError: an unknown name, an option of another method or engine, or a value pydantic refuses.
     """
-    values = dict(values)
-    data = config.model_dump()
-    if "engine" in values and values["engine"] != config.engine:
-        data |= {"engine": values["engine"], "engine_options": {}}
-    values.pop("engine", None)
-    engine = extension(engines.PACKAGE, data["engine"], "engine").Engine
-    data["engine_options"] |= values.pop("engine_options", None) or {}
+    values, data = dict(values), config.model_dump()
+    engine = _engine(data, values)
     for name in PLAIN:
         if name in values:
             data[name] = readable(RunConfig.model_fields[name].annotation, values.pop(name))
     for name in SamplingParams.model_fields:
         if name in values:
             data["sampling"][name] = readable(SamplingParams.model_fields[name].annotation, values.pop(name))
-    if data["engine"] != config.engine and data["speculation"]:
-        known = engine.methods().get(data["speculation"]["method"])
-        options = data["speculation"]["options"]
-        data["speculation"]["options"] = {k: v for k, v in options.items() if known and k in known.model_fields}
     said = {name: values.pop(name) for name in SPECULATION if name in values}
     data["speculation"] = _speculation(data["speculation"], said)
     _options(data, engine, values)
     return checked(RunConfig, data)
+
+
+def _engine(data: dict[str, Any], values: dict[str, Any]) -> Any:
+    """The chosen engine's class; another one than before forgets what only the old one understands."""
+    name = values.pop("engine", data["engine"])
+    engine = extension(engines.PACKAGE, name, "engine").Engine
+    if name != data["engine"]:
+        data |= {"engine": name, "engine_options": {}}
+        if spec := data["speculation"]:
+            known = engine.methods().get(spec["method"])
+            spec["options"] = {k: v for k, v in spec["options"].items() if known and k in known.model_fields}
+    data["engine_options"] |= values.pop("engine_options", None) or {}
+    return engine
 
 
 def _typed(options: dict[str, Any], model: type[BaseModel], where: str) -> dict[str, Any]:
