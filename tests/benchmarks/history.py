@@ -103,6 +103,7 @@ def fill(path: Path, runs: int, steps: int) -> None:
         marks = ", ".join("?" * len(row))
         new = db.execute(f"INSERT INTO runs ({', '.join(row)}) VALUES ({marks})", list(row.values())).lastrowid
         db.execute(f"INSERT INTO steps (run, {copied}) SELECT ?, {copied} FROM steps WHERE run = ?", [new, source])
+        assert new is not None
         index_short(db, new)
     db.execute("COMMIT")
     db.close()
