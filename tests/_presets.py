@@ -25,7 +25,7 @@ def floats(low: float, high: float) -> st.SearchStrategy[float]:
 def samplings(draw: st.DrawFn) -> SamplingParams:
     max_tokens = draw(st.integers(1, 4096))
     return SamplingParams(
-        temperature=draw(floats(0, 5)),
+        temperature=draw(floats(0, 2)),
         top_p=draw(floats(0.001, 1)),
         top_k=draw(st.integers(0, 10**9)),
         min_p=draw(floats(0, 1)),

@@ -180,6 +180,12 @@ def test_min_p_is_not_honoured_by_the_older_runner(method: str) -> None:
     assert "sampling.min_p" not in losses(vllm.export(with_(preset, min_p=0.0)))
 
 
+def test_tiny_temperatures_are_raised_by_the_server() -> None:
+    assert losses(vllm.export(with_(NGRAM, temperature=0.001)))["sampling.temperature"] == "approximated"
+    for temperature in (0.0, 0.01, 1.0):
+        assert "sampling.temperature" not in losses(vllm.export(with_(NGRAM, temperature=temperature)))
+
+
 def test_suffix_names_the_package_it_needs() -> None:
     export = vllm.export(with_(NGRAM, method="suffix", options={}))
     assert "arctic-inference==0.1.1" in of(export, ".vllm.yaml")
@@ -199,6 +205,8 @@ def test_what_vllm_cannot_run_is_refused_with_a_reason() -> None:
     assert "ngram" in caught.value.hint
     with pytest.raises(PlaygroundError, match="needs a draft model"):
         vllm.export(with_(NGRAM, method="eagle3", options={}))
+    with pytest.raises(PlaygroundError, match="no temperature above 2"):
+        vllm.export(with_(NGRAM, temperature=3.5))
     with pytest.raises(PlaygroundError, match="max-num-seqs: input should be a valid integer"):
         vllm.export(with_(NGRAM, engine_options={"max_num_seqs": "lots"}))
 

@@ -170,7 +170,10 @@ def test_sizes_with_a_letter() -> None:
         ("model: a/b\nspeculative-confg: {}\n", "line 2, speculative-confg: is not a known key"),
         ("model: a/b\nmax-model-len: 3\nmax_model_len: 4\n", "max_model_len: is given twice"),
         ("model: a/b\nnum_speculative_tokens: 4\n" + SPEC, "num_speculative_tokens is 4, but"),
-        ("model: a/b\noverride-generation-config: {temperature: 9}\n", "line 2, config.sampling.temperature: input"),
+        (
+            "model: a/b\noverride-generation-config: {temperature: 9}\n",
+            "line 2, temperature: input should be less than or equal to 2",
+        ),
         ("model: a/b\noverride-generation-config: {max_tokens: 9}\n", "line 2, max_tokens: is not a known key"),
         ("model: ''\n", "names no model"),
         ("model: [a]\n", "names no model"),

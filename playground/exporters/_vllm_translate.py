@@ -23,6 +23,9 @@ from playground.exporters._vllm_schema import (
 GPU_MEMORY_UTILIZATION = 0.92
 """vLLM's own default since 0.32; written out because it was another before."""
 
+LEAST_TEMPERATURE = 0.01
+"""vLLM raises smaller ones to it, 0 apart."""
+
 SAME_NAME = (
     "temperature",
     "top_p",
@@ -138,6 +141,16 @@ def _model(out: Translation, name: str, reference: str, key: str) -> None:
 
 
 def _sampling(sampling: SamplingParams, out: Translation, cap_max_tokens: bool) -> None:
+    if sampling.temperature > 2:
+        raise PlaygroundError(
+            f"vLLM takes no temperature above 2, and this preset's is {sampling.temperature:g}.",
+            "Lower it.",
+            code="not_expressible",
+        )
+    if 0 < sampling.temperature < LEAST_TEMPERATURE:
+        out.lose(
+            "sampling.temperature", "approximated", f"vLLM takes {LEAST_TEMPERATURE} for anything between 0 and that"
+        )
     for name in SAME_NAME:
         out.put(f"sampling.{name}", getattr(sampling, name), f"override-generation-config.{name}")
     if cap_max_tokens:
