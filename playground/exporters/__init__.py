@@ -32,7 +32,11 @@ class Export:
 
 
 class Exporter(Protocol):
-    """What every module of this package provides."""
+    """What every module of this package provides.
+
+    A module with choices also has `Options`, a pydantic model whose fields make controls and flags; its `export` takes
+    an instance of it as a second argument, None meaning the defaults.
+    """
 
     TITLE: str
 
