@@ -22,10 +22,15 @@ PATIENCE = 16
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
 
-def decode(tokenizer: Any, ids: Sequence[int]) -> str:
-    """One-shot decoding of an output: special tokens left out, and the bytes of a character cut off at the very end."""
+def raw_decode(tokenizer: Any, ids: Sequence[int]) -> str:
+    """The tokenizer's own decoding at once, special tokens left out."""
     text: str = tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
-    return text.rstrip(BROKEN)
+    return text
+
+
+def decode(tokenizer: Any, ids: Sequence[int]) -> str:
+    """One-shot decoding of an output: `raw_decode` without the bytes of a character cut off at the very end."""
+    return raw_decode(tokenizer, ids).rstrip(BROKEN)
 
 
 class TextStream:
@@ -192,13 +197,13 @@ class _WindowDecoder:
 
     def push(self, token_id: int) -> str:
         self._window.append(token_id)
-        text = self._text(self._window)
+        text = raw_decode(self._tokenizer, self._window)
         waiting = len(self._window) - self._shown_ids
         if text.endswith(BROKEN) and waiting < PATIENCE:
             return ""
         if not text.startswith(self._shown):
             # A byte fall-back run turned out broken after part of it was shown: go on from there.
-            text = self._shown + self._text(self._window[self._shown_ids :])
+            text = self._shown + raw_decode(self._tokenizer, self._window[self._shown_ids :])
         if text == self._shown:
             return ""
         new = self._broken + text[len(self._shown) :]
@@ -206,12 +211,8 @@ class _WindowDecoder:
         self._broken = new[len(shown) :]
         self._window = self._window[self._shown_ids :]
         self._shown_ids = len(self._window)
-        self._shown = self._text(self._window)
+        self._shown = raw_decode(self._tokenizer, self._window)
         return shown
-
-    def _text(self, ids: Sequence[int]) -> str:
-        text: str = self._tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
-        return text
 
 
 def _fragments(error: UnicodeError) -> tuple[str, int]:

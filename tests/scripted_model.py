@@ -17,7 +17,7 @@ from playground.detokenise import Vocabulary
 from playground.drafters import Draft
 from playground.engines._generation import Generation, Plan
 from playground.engines._loading import Loaded
-from playground.events import RunFinished, Step
+from playground.events import RunFinished, RunStarted, Step
 from playground.metrics import RunResult
 from tests import tiny
 
@@ -93,6 +93,10 @@ class Outcome:
         self.ids = [t.id for s in self.steps for t in s.tokens]
         self.texts = [t.text for s in self.steps for t in s.tokens]
         self.result = RunResult.of(events)
+
+    @property
+    def started(self) -> RunStarted:
+        return next(e for e in self.events if isinstance(e, RunStarted))
 
     @property
     def shown(self) -> str:

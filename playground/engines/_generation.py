@@ -16,7 +16,7 @@ from playground.decoding.law import History, SamplingLaw
 from playground.decoding.model import ModelSession
 from playground.decoding.transfer import to_host
 from playground.decoding.verify import verify
-from playground.detokenise import BROKEN, TextStream, decode
+from playground.detokenise import BROKEN, TextStream, raw_decode
 from playground.drafters import Draft, Drafter
 from playground.engines._loading import Loaded
 from playground.engines._reporting import Reporter
@@ -189,15 +189,17 @@ class Generation:
     def _finished(self) -> RunFinished:
         assert self._reason is not None
         plan = self._plan
-        whole = decode(plan.target.tokenizer, self._context[len(plan.prompt) :])
+        raw = raw_decode(plan.target.tokenizer, self._context[len(plan.prompt) :])
+        whole = raw.rstrip(BROKEN)
         shown = "".join(self._texts) + self._stream.flush()
         text = whole[: len(shown)] if self._stream.stopped else whole
         problems = []
-        # Bytes that are no character have no one right text (byte fall-back rereads them as a run): not compared.
-        if BROKEN not in whole and not self._is_all(shown, whole):
-            problems.append("The shown text is not the one-shot decoding of the delivered tokens.")
-        elif BROKEN in whole:
-            text = shown
+        if not self._is_all(shown, whole):
+            if BROKEN in raw:
+                # Bytes that are no character have no one right text: byte fall-back rereads them as a run.
+                text = shown
+            else:
+                problems.append("The shown text is not the one-shot decoding of the delivered tokens.")
         return RunFinished(
             reason=self._reason,
             at=time.perf_counter() - plan.origin,
