@@ -6,6 +6,7 @@ page and other processes always find the file free. Knows SQLite and the schema'
 
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,9 @@ from storage.schema import migrate
 
 PATIENCE = 10.0
 """Seconds a read, or a write that must succeed, waits for other writers."""
+
+BRIEF_PATIENCE = 0.2
+"""Seconds a write waits that can be done later, while somebody waits for what is behind it."""
 
 
 class Connections:
@@ -93,15 +97,28 @@ def _connect(path: Path) -> Database:
     connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
     try:
         connection.row_factory = sqlite3.Row
-        connection.execute("PRAGMA journal_mode = WAL")
+        _log_ahead(connection)
         # With WAL, NORMAL loses nothing when a process dies, and at most the last commits when the machine does.
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA cache_size = -32000")
+        connection.execute("PRAGMA cache_size = -16000")
     except sqlite3.Error:
         connection.close()
         raise
     return Database(connection, recursive_triggers=False, execute_plugins=False)
+
+
+def _log_ahead(connection: sqlite3.Connection) -> None:
+    """Write-ahead logging. SQLite does not wait by itself while another process switches the same new file to it."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
+                raise
+        time.sleep(0.02)
 
 
 def storage_error(path: Path, error: sqlite3.Error) -> PlaygroundError:

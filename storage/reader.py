@@ -4,17 +4,21 @@ Reads a block at a time and holds no connection in between: a replay may take mi
 write-ahead log from being folded back. Knows rows and connections; nothing of lists and searches.
 """
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from heapq import merge
 from typing import Any
 
+from playground.errors import PlaygroundError
 from playground.events import Event, GpuSample, RunFinished, Step
 from playground.metrics import RunResult
 from storage import rows
-from storage.connections import Connections
+from storage.connections import BRIEF_PATIENCE, PATIENCE, Connections
 from storage.owner import lives
 from storage.search import index_short
 from storage.writer import cached, update_run, utc_now
+
+log = logging.getLogger(__name__)
 
 BLOCK = 500
 """Rows read at once."""
@@ -52,20 +56,26 @@ def _table(pool: Connections, table: str, run: int) -> Iterator[tuple[int, Event
             return
 
 
-def refold(pool: Connections, run: rows.Row) -> None:
+def refold(pool: Connections, run: rows.Row, patience: float = PATIENCE) -> None:
     """Write the metrics of a run anew: they were cached by another version of the fold."""
     result = RunResult.of(replay(pool, run))
-    with pool.writing() as db:
+    with pool.writing(patience) as db:
         update_run(db, run["id"], cached(result))
 
 
 def end_stale(pool: Connections) -> None:
-    """Runs still "running" whose process is gone become "interrupted"; those of living processes are left alone."""
+    """Runs still "running" whose process is gone become "interrupted"; those of living processes are left alone.
+
+    Where that cannot be written (a full disk, a lock) it is left for the next time: reading must go on.
+    """
     with pool.reading() as db:
         running = db.execute("SELECT * FROM runs WHERE status = 'running'").fetchall()
     for run in running:
         if not lives(run["process_id"], run["process_started"]):
-            _interrupt(pool, dict(run))
+            try:
+                _interrupt(pool, dict(run))
+            except PlaygroundError as failure:
+                log.warning("Run %s could not be marked as interrupted. %s", run["run_id"], failure)
 
 
 def _interrupt(pool: Connections, run: rows.Row) -> None:
@@ -82,7 +92,7 @@ def _interrupt(pool: Connections, run: rows.Row) -> None:
     changes: dict[str, Any] = rows.finished_row(ending, text)
     changes["exact"] = rows.merged(run["exact"], changes)
     changes |= cached(result.add(ending)) | {"ended_at": utc_now()}
-    with pool.writing() as db:
+    with pool.writing(BRIEF_PATIENCE) as db:
         # Again, now under the write lock: its end may have been written in the meantime.
         if db.execute("SELECT 1 FROM runs WHERE id = ? AND status = 'running'", [run["id"]]).fetchone():
             update_run(db, run["id"], changes)

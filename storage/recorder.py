@@ -19,9 +19,6 @@ log = logging.getLogger(__name__)
 FLUSH_SECONDS = 1.0
 """Recorded events reach the file at most this long after the next event or heartbeat."""
 
-BRIEF_PATIENCE = 0.2
-"""Seconds a flush in mid-run waits for another writer: the tokens behind it are waiting too."""
-
 
 def record(pool: Connections, info: RunInfo, events: Iterator[Event]) -> Iterator[Event]:
     """See `Store.record`."""
@@ -75,7 +72,7 @@ class _Recording:
         if self._unwritten.ended:
             self._flush(connections.PATIENCE)
         elif time.monotonic() - self._flushed >= FLUSH_SECONDS:
-            self._flush(BRIEF_PATIENCE)
+            self._flush(connections.BRIEF_PATIENCE)  # the tokens behind it are waiting
 
     def end(self, reason: Reason, error: str = "", hint: str = "", code: str = "") -> None:
         """The last write, where none said how the run ended; once more, where it failed.
@@ -86,7 +83,7 @@ class _Recording:
         if not self._unwritten.ended:
             self.add(RunFinished(reason, at=self._unwritten.last_at, error=error, hint=hint, code=code))
         elif self._failure is not None:
-            self._flush(BRIEF_PATIENCE)
+            self._flush(connections.BRIEF_PATIENCE)
         if self._failure is not None:
             raise self._failure
 

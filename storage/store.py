@@ -4,18 +4,21 @@ A facade: recording, reading back, listing and exchanging have a module each. Sa
 processes at once.
 """
 
+import logging
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from playground.errors import PlaygroundError
 from playground.events import Event
 from storage import exchange, history, reader, rows
-from storage.connections import Connections
+from storage.connections import BRIEF_PATIENCE, Connections
 from storage.history import RunPage, RunRow
 from storage.owner import lives
 from storage.recorder import record
 from storage.search import index_short
 from storage.writer import RunInfo, Unwritten, insert_run, update_run
+
+log = logging.getLogger(__name__)
 
 
 class Store:
@@ -69,8 +72,7 @@ class Store:
             PlaygroundError: no such run ("no_such_run").
         """
         row = self._row(run_id)
-        if history.is_stale(row):
-            reader.refold(self._pool, row)
+        if history.is_stale(row) and self._refold([row]):
             row = self._row(run_id)
         whole = rows.restored(row)
         return history.run_row(row | {name: whole[name] or row[name] for name in ("prompt", "output")})
@@ -113,9 +115,7 @@ class Store:
         }
         reader.end_stale(self._pool)
         page, stale = history.page(self._pool, search, sort, descending, limit, offset, filters)
-        if stale:
-            for run_id in stale:
-                reader.refold(self._pool, self._row(run_id))
+        if stale and self._refold(self._row(run_id) for run_id in stale):
             page, _ = history.page(self._pool, search, sort, descending, limit, offset, filters)
         return page
 
@@ -243,6 +243,16 @@ class Store:
             for run_id in stale:
                 reader.refold(self._pool, self._row(run_id))
                 count += 1
+
+    def _refold(self, stale: Iterable[rows.Row]) -> bool:
+        """Whether the metrics of these rows were taken anew; a list with old ones is better than none."""
+        try:
+            for row in stale:
+                reader.refold(self._pool, row, BRIEF_PATIENCE)
+        except PlaygroundError as failure:
+            log.warning("Metrics could not be brought up to date. %s", failure)
+            return False
+        return True
 
     def _row(self, run_id: str) -> rows.Row:
         row = history.one(self._pool, run_id)

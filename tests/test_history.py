@@ -288,6 +288,23 @@ def test_metrics_of_an_older_fold_are_taken_anew(store: Store) -> None:
     assert store.refresh() == 0
 
 
+def test_a_database_that_cannot_be_written_is_still_read(store: Store) -> None:
+    """CASES 29: a lock or a full disk must not close the history, where old runs could be deleted."""
+    stored(store, "old", plain())
+    stream = store.record(RunInfo("dead", CONFIG, ""), iter(plain()))
+    next(stream)
+    make_old(store)
+    with sqlite3.connect(store.path, isolation_level=None) as other:
+        other.execute("UPDATE runs SET process_started = 0")
+        other.execute("BEGIN IMMEDIATE")
+        assert [row.status for row in store.runs().rows] == ["running", "length"]
+        assert store.run("old").metrics["tpot"] == 99
+        assert list(store.replay("old")) == plain()
+        other.execute("ROLLBACK")
+    assert [row.status for row in store.runs().rows] == ["interrupted", "length"]
+    assert store.run("old").metrics["tpot"] != 99
+
+
 def test_lists_read_no_steps(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     stored(store, "run", plain())
 

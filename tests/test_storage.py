@@ -92,18 +92,18 @@ def test_the_ending_is_stored_before_it_is_passed_on(store: Store) -> None:
 
 def test_a_closed_consumer_cancels(store: Store) -> None:
     """CASES 26: the engine's stream is closed at once, the row says cancelled and keeps what came."""
-    closed: list[bool] = []
+    closed: list[str] = []
 
     def events() -> Iterator[Event]:
         try:
             yield from plain()
         finally:
-            closed.append(True)
+            closed.append(store.run("run").status)
 
     stream = store.record(RunInfo("run", CONFIG, ""), events())
     came = [next(stream) for _ in range(4)]
     stream.close()  # type: ignore[attr-defined]
-    assert closed == [True]
+    assert closed == ["running"], "the engine stops first, then the end is written"
     row = store.run("run")
     assert (row.status, row.output, row.error) == ("cancelled", "a b b c", "")
     *replayed, end = store.replay("run")
@@ -192,8 +192,8 @@ def fill_disk(store: Store, pages: int) -> None:
 def test_a_full_disk_loses_nothing_recorded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """CASES 29: every event still reaches the page; then one clear error; what was flushed is there."""
     monkeypatch.setattr(recorder, "FLUSH_SECONDS", 0.0)
-    events = plain(steps=2000)
-    fill_disk(store, 30)
+    events = plain(steps=300)
+    fill_disk(store, 8)
     came: list[Event] = []
     stream = store.record(RunInfo("run", CONFIG, "p"), iter(events))
     with pytest.raises(PlaygroundError, match="full") as caught:
@@ -203,7 +203,7 @@ def test_a_full_disk_loses_nothing_recorded(store: Store, monkeypatch: pytest.Mo
     assert caught.value.hint
     fill_disk(store, 1_000_000)
     kept = list(store.replay("run"))
-    assert len(kept) > 100
+    assert 50 < len(kept) < len(events)
     assert kept == events[: len(kept)]
     stored(store, "next", plain())
 
@@ -225,12 +225,12 @@ def test_a_full_disk_at_the_start_refuses_before_the_engine_works(store: Store) 
 
 def test_a_disk_with_room_again_gets_everything(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorder, "FLUSH_SECONDS", 0.0)
-    events = plain(steps=500)
-    fill_disk(store, 10)
+    events = plain(steps=200)
+    fill_disk(store, 5)
     stream = store.record(RunInfo("run", CONFIG, "p"), iter(events))
-    for _ in range(900):
+    for _ in range(300):
         next(stream)
-    assert len(list(store.replay("run"))) < 900
+    assert len(list(store.replay("run"))) < 300
     fill_disk(store, 1_000_000)
     list(stream)
     assert list(store.replay("run")) == events
@@ -239,7 +239,7 @@ def test_a_disk_with_room_again_gets_everything(store: Store, monkeypatch: pytes
 def test_a_locked_database_is_waited_for(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """CASES 29: a lock in mid-run delays the writing, never the stream."""
     monkeypatch.setattr(recorder, "FLUSH_SECONDS", 0.0)
-    monkeypatch.setattr(recorder, "BRIEF_PATIENCE", 0.0)
+    monkeypatch.setattr(connections, "BRIEF_PATIENCE", 0.0)
     events = plain()
     stream = store.record(RunInfo("run", CONFIG, ""), iter(events))
     next(stream)
@@ -256,7 +256,7 @@ def test_a_locked_database_is_waited_for(store: Store, monkeypatch: pytest.Monke
 def test_a_database_locked_to_the_end_is_one_error(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """CASES 29: the run reaches its consumer whole, the error says what to do, and the row is not lost."""
     monkeypatch.setattr(connections, "PATIENCE", 0.05)
-    monkeypatch.setattr(recorder, "BRIEF_PATIENCE", 0.0)
+    monkeypatch.setattr(connections, "BRIEF_PATIENCE", 0.0)
     events = plain()
     stream = store.record(RunInfo("run", CONFIG, ""), iter(events))
     came = [next(stream)]
