@@ -7,6 +7,7 @@ engine, in its own process group, killed and reaped as a group. Knows no store, 
 import logging
 import os
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -35,6 +36,8 @@ _ROOT = Path(__file__).resolve().parent.parent
 # threads are stuck, reaches workers the child started, and keeps the group's number from being given to another.
 _GUARD = ["/bin/sh", "-c", "read -r _; kill -s KILL 0"]
 
+_SEGMENT = re.compile(r"(/dev/shm/(?:psm_|sem\.mp-|torch_)\S+)")
+
 _Item = Event | PlaygroundError | None  # None: loaded
 
 
@@ -61,6 +64,8 @@ class EngineProcess:
         self._ready = self._gone = False
         self._reader: threading.Thread | None = None
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
+        self._segments: set[Path] = set()
 
     @property
     def alive(self) -> bool:
@@ -158,6 +163,7 @@ class EngineProcess:
     def _start(self, pipe: int) -> None:
         """Child and guard, or neither."""
         fds = (pipe, *self._inherited)
+        self._scratch = tempfile.TemporaryDirectory(prefix="draftboard-", ignore_cleanup_errors=True)
         self._child = subprocess.Popen(
             [sys.executable, "-P", "-m", "playground.engines._child", *map(str, fds)],
             stdin=subprocess.DEVNULL,
@@ -165,13 +171,14 @@ class EngineProcess:
             stderr=self._output,
             pass_fds=fds,
             process_group=0,
-            env=_environment(self._order[2]),
+            env=_environment(self._order[2], self._scratch.name),
         )
         try:
             self._guard = subprocess.Popen(_GUARD, stdin=subprocess.PIPE, process_group=self._child.pid)
         except OSError:
             self._child.kill()
             self._child.wait()
+            self._scratch.cleanup()
             raise
 
     def _send(self, *message: Any) -> None:
@@ -217,6 +224,7 @@ class EngineProcess:
                         if inbox := self._inboxes.get(run_id):
                             inbox.put(event)
                     case ("ready",):
+                        self._segments |= _shared_memory(self._child.pid)
                         self._inboxes[""].put(None)
                     case ("failed", PlaygroundError() as failure):
                         pass
@@ -243,11 +251,16 @@ class EngineProcess:
         with self._lock:
             self._gone = True
             self._guard.communicate()
+        for segment in self._segments:  # a killed process leaves what it shared with its workers
+            segment.unlink(missing_ok=True)
+        if self._scratch is not None:
+            self._scratch.cleanup()
         return status
 
     def _kill_group(self) -> None:
         with self._lock:
             if not self._gone:  # while the guard is not reaped, the group's number is still ours
+                self._segments |= _shared_memory(self._child.pid)
                 try:
                     os.killpg(self._child.pid, signal.SIGKILL)
                 except (ProcessLookupError, PermissionError):  # macOS says EPERM of a group of zombies
@@ -260,11 +273,28 @@ class EngineProcess:
         return "\n".join([line for line in tail.splitlines() if line.strip()][-5:])[-1000:]
 
 
-def _environment(context: EngineContext) -> dict[str, str]:
-    """The parent's, without its secrets, with the checkout importable and no hub where none is allowed."""
+def _shared_memory(group: int) -> set[Path]:
+    """Named shared memory of Python or torch that a process of this group has mapped; where there is no /proc, none."""
+    found: set[Path] = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            # "pid (name) state ppid pgrp ...": the name may hold anything, the last parenthesis ends it.
+            if int((process / "stat").read_text().rpartition(")")[2].split()[2]) == group:
+                found |= {Path(name) for name in _SEGMENT.findall((process / "maps").read_text())}
+        except (OSError, IndexError, ValueError):
+            continue  # it has ended meanwhile, or is another user's
+    return found
+
+
+def _environment(context: EngineContext, scratch: str) -> dict[str, str]:
+    """The parent's, without its secrets, with the checkout importable and no hub where none is allowed.
+
+    Temporary files lie in `scratch`, which goes with the child; what torch compiles is kept where it would be kept.
+    """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DRAFTBOARD_AUTH")}
     path = os.pathsep.join(filter(None, (str(_ROOT), kept.get("PYTHONPATH"))))
-    ours = {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "TOKENIZERS_PARALLELISM": "false"}
+    ours = {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "TOKENIZERS_PARALLELISM": "false", "TMPDIR": scratch}
+    kept.setdefault("TORCHINDUCTOR_CACHE_DIR", f"{tempfile.gettempdir()}/torchinductor_{os.getuid()}")
     return kept | ours | ({"HF_HUB_OFFLINE": "1"} if context.offline else {})
 
 

@@ -15,6 +15,10 @@ SHUTDOWN_SECONDS = 3.0
 IDLE_WAIT = 0.05  # seconds a poll waits for outputs at most
 
 
+class Refused(Exception):
+    """vLLM does not take a request; its words are the message."""
+
+
 class Driver(Protocol):
     """What the session needs of vLLM."""
 
@@ -22,7 +26,7 @@ class Driver(Protocol):
     """vLLM's `VllmConfig` as it was resolved."""
 
     def add(self, request_id: str, prompt_ids: Sequence[int], sampling: dict[str, Any]) -> None:
-        """Raises ValueError for what vLLM refuses."""
+        """Raises Refused for what vLLM does not take."""
 
     def abort(self, request_id: str) -> None: ...
 
@@ -57,6 +61,13 @@ def _sampling(arguments: dict[str, Any]) -> Any:
     return SamplingParams(**arguments, output_kind=RequestOutputKind.DELTA)
 
 
+def _refusals() -> tuple[type[Exception], ...]:
+    """What vLLM raises for a request that it, but not the engine, cannot take."""
+    from vllm.exceptions import VLLMClientError
+
+    return (VLLMClientError, ValueError, TypeError)
+
+
 def _prompt(ids: Sequence[int]) -> dict[str, Any]:
     return {"type": "token", "prompt_token_ids": list(ids)}
 
@@ -76,7 +87,10 @@ class _Stepped:
         )
 
     def add(self, request_id: str, prompt_ids: Sequence[int], sampling: dict[str, Any]) -> None:
-        self._engine.add_request(request_id, _prompt(prompt_ids), _sampling(sampling))
+        try:
+            self._engine.add_request(request_id, _prompt(prompt_ids), _sampling(sampling))
+        except _refusals() as error:
+            raise Refused(str(error)) from error
 
     def abort(self, request_id: str) -> None:
         self._engine.abort_request([request_id])
@@ -113,7 +127,10 @@ class _Async:
     def add(self, request_id: str, prompt_ids: Sequence[int], sampling: dict[str, Any]) -> None:
         accepted: Future[None] = Future()
         asyncio.run_coroutine_threadsafe(self._follow(request_id, prompt_ids, sampling, accepted), self._loop)
-        accepted.result()
+        try:
+            accepted.result()
+        except _refusals() as error:
+            raise Refused(str(error)) from error
 
     async def _follow(
         self, request_id: str, prompt_ids: Sequence[int], sampling: dict[str, Any], accepted: "Future[None]"

@@ -64,7 +64,7 @@ class Session:
         except PlaygroundError as error:
             yield RunFinished("error", 0.0, error=error.message, hint=error.hint, code=error.code)
             return
-        except ValueError as error:
+        except drive.Refused as error:
             refusal = _refusal(error)
             yield RunFinished("error", 0.0, error=refusal.message, hint=refusal.hint, code=refusal.code)
             return
@@ -79,12 +79,15 @@ class Session:
             yield run.cancelled()
 
     def step(self) -> Iterator[tuple[str, Event]]:
-        """One step of vLLM for all runs. Raises what ends the engine, after every run's RunFinished."""
+        """One step of vLLM for all runs. Raises PlaygroundError when vLLM is gone, after every run's RunFinished."""
         try:
             outputs = list(self._driver.poll())
         except Exception as error:
-            yield from self._all_failed(error)
-            raise
+            failure = _engine_failure(error)
+            for run_id, unfinished in self._runs.items():
+                yield run_id, unfinished.failed(failure.message, failure.hint, failure.code)
+            self._runs.clear()
+            raise failure from error
         for output in outputs:
             run = self._runs.get(output.request_id)
             if run is None:
@@ -98,13 +101,6 @@ class Session:
 
     def close(self) -> None:
         self._driver.close()
-
-    def _all_failed(self, error: Exception) -> Iterator[tuple[str, Event]]:
-        text = str(error).strip() or type(error).__name__
-        words = f"vLLM's engine failed: {text.splitlines()[0].rstrip('.')}."
-        for run_id, run in self._runs.items():
-            yield run_id, run.failed(words, "Run again: the engine is started afresh.", "engine_died")
-        self._runs.clear()
 
     def _warm_up(self) -> None:
         """A short run of what the first real one will do, so that it is a fair one."""
@@ -189,7 +185,7 @@ class Session:
         return str(self._driver.config.speculative_config.model)
 
 
-def _refusal(error: ValueError) -> PlaygroundError:
+def _refusal(error: drive.Refused) -> PlaygroundError:
     """What vLLM says about a request it does not take."""
     text = " ".join(str(error).split()).rstrip(".")
     if "min_p" in text and "speculative" in text:
@@ -200,6 +196,16 @@ def _refusal(error: ValueError) -> PlaygroundError:
         )
     return PlaygroundError(
         f"vLLM refuses this run: {text[:400]}.", "Change the setting it names and run again.", code="not_supported"
+    )
+
+
+def _engine_failure(error: Exception) -> PlaygroundError:
+    """vLLM itself is gone, not one request."""
+    text = str(error).strip() or type(error).__name__
+    return PlaygroundError(
+        f"vLLM's engine failed: {text.splitlines()[0].rstrip('.')}.",
+        "Run again: the engine is started afresh.",
+        code="engine_died",
     )
 
 

