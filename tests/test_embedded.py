@@ -1,4 +1,4 @@
-"""The embedded engine as a process uses it: loading, queue, abort, errors of one run only, what a run says of itself."""
+"""The embedded engine as a process uses it: loading, queue, abort, errors of one run, what a run says of itself."""
 
 import threading
 import time
