@@ -129,6 +129,67 @@ def test_the_page_asks_no_other_machine() -> None:
     assert "fonts.googleapis" not in str(theme.theme()._font_css)
 
 
+# ---------------------------------------------------------------- colours
+
+
+def _variables(dark: bool) -> dict[str, str]:
+    css = (UI / "style.css").read_text()
+    light = dict(re.findall(r"(--[a-z-]+): (#[0-9a-f]{6})", css.split(":root {")[1].split("}")[0]))
+    return (
+        light | dict(re.findall(r"(--[a-z-]+): (#[0-9a-f]{6})", css.split("\n.dark {")[1].split("}")[0]))
+        if dark
+        else light
+    )
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG 2's contrast ratio."""
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize(
+    ("text", "ground"),
+    [
+        ("ink", "surface"),
+        ("ink", "sunken"),
+        ("ink", "accent-soft"),
+        ("soft", "surface"),
+        ("soft", "sunken"),
+        ("soft", "page"),
+        ("verify-text", "page"),
+        ("draft-text", "page"),
+        ("accent", "surface"),
+        ("accepted", "accepted-bg"),
+        ("recovered", "recovered-bg"),
+        ("bonus", "bonus-bg"),
+        ("rejected", "surface"),
+        ("verify-text", "surface"),
+        ("draft-text", "surface"),
+    ],
+)
+def test_text_has_aa_contrast_in_both_themes(text: str, ground: str, dark: bool) -> None:
+    colours = _variables(dark)
+    assert contrast(colours[f"--db-{text}"], colours[f"--db-{ground}"]) >= 4.5
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize(
+    "shape", ["verify", "draft", "accepted-line", "accent", "rejected-line", "focus", "bonus-line"]
+)
+def test_shapes_can_be_told_from_the_ground(shape: str, dark: bool) -> None:
+    """WCAG 2.1, 1.4.11: 3 to 1 for what carries meaning without being text."""
+    colours = _variables(dark)
+    assert contrast(colours[f"--db-{shape}"], colours["--db-page"]) >= 3.0
+
+
 # ---------------------------------------------------------------- numbers
 
 

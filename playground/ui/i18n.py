@@ -92,7 +92,8 @@ def language_script() -> str:
     assets = Path(gr.__file__).parent / "templates" / "frontend" / "assets"
     core = next((path.name for path in assets.glob("core-*.js")), "")
     strings = json.dumps(browser_strings("pane.", "inspector.", "origin."), ensure_ascii=False).replace("<", "\\u003c")
-    return f"const CORE={json.dumps(core)},STRINGS={strings};\n" + lines_of_code(Path(__file__).with_name("views.js"))
+    code = lines_of_code(Path(__file__).with_name("views.js"))
+    return f"(() => {{\nconst CORE={json.dumps(core)}, STRINGS={strings};\n{code}}})();"
 
 
 def _text(key: str, lang: str) -> str:

@@ -34,8 +34,16 @@ box.setAttribute("aria-labelledby", title.id);
 box.tabIndex = 0;
 status.setAttribute("aria-live", "polite");
 
+const hinted = [];
+const hint = (node, key) => { hinted.push([node, key]); node.title = board.t(key); };
+window.addEventListener("draftboard:language", () => { for (const [node, key] of hinted) node.title = board.t(key); });
+const keys = make("p", "db-sr", body, "pane.keys");
+keys.id = `db-keys-${props.group}-${arm}`;
+box.setAttribute("aria-describedby", keys.id);
+
 function toggle(key, on, parent, change) {
   const button = make("button", "db-switch", parent, key);
+  hint(button, `${key}.help`);
   const set = (now) => { button.setAttribute("aria-pressed", String(now)); change(now); };
   button.type = "button";
   button.addEventListener("click", () => set(button.getAttribute("aria-pressed") !== "true"));
@@ -49,16 +57,23 @@ if (arm === "speculative") {
 } else {
   toggle("pane.follow", group.follow ?? true, tools, (on) => { group.follow = on; });
 }
-const copy = make("button", "db-copy", tools, "pane.copy");
+const copy = make("button", "db-copy", tools);
 copy.type = "button";
-copy.addEventListener("click", () => copyText(plain(), copy));
+make("i", "", copy);
+const copied = make("span", "db-sr", copy, "pane.copy");
+hint(copy, "pane.copy.help");
+copy.addEventListener("click", () => copyText(plain(), copied, copy));
 
-function copyText(text, button) {
-  const key = button.dbSays[0];
-  navigator.clipboard?.writeText(text).then(() => {
-    board.say(button, "pane.copied");
-    setTimeout(() => board.say(button, key), 1200);
-  }).catch(() => window.prompt("", text));
+// `label` says "copied" for a moment; the clipboard is missing on plain http, where a dialog offers the text instead.
+function copyText(text, label, button = label) {
+  const key = label.dbSays[0];
+  const done = () => {
+    board.say(label, "pane.copied");
+    button.classList.add("done");
+    setTimeout(() => { board.say(label, key); button.classList.remove("done"); }, 1200);
+  };
+  if (navigator.clipboard) navigator.clipboard.writeText(text).then(done, () => window.prompt("", text));
+  else window.prompt("", text);
 }
 
 // ---------------------------------------------------------------- the tokens
@@ -197,7 +212,8 @@ function state(now, recorded) {
   badge.replaceChildren();
   if (recorded) {
     make("b", "", badge, "pane.state.replaying");
-    make("span", "", badge).textContent = [recorded.hardware, recorded.date].filter(Boolean).join(" · ");
+    const where = make("span", "", badge);
+    where.title = where.textContent = [recorded.hardware, recorded.date].filter(Boolean).join(" · ");
   }
   panel.replaceChildren();
   status.textContent = ""; status.dbSays = null;
@@ -332,6 +348,7 @@ function tip(token, at) {
   row("pane.position", token.gone ? `(${token.at})` : String(token.at));
   row("pane.target_prob", token.target != null ? percent(token.target) : token.kind === "u" ? "pane.na.not_judged" : "pane.na.not_reported");
   row("pane.draft_prob", token.draft != null ? percent(token.draft) : "trb".includes(token.kind) ? "pane.na.not_drafted" : "pane.na.not_reported");
+  make("div", "db-tip-foot", bubble, "pane.open_step");
   const place = span.getBoundingClientRect(), size = bubble.getBoundingClientRect();
   const below = place.bottom + 6 + size.height < innerHeight;
   bubble.style.left = `${Math.max(4, Math.min(place.left, innerWidth - size.width - 8))}px`;
