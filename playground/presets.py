@@ -7,7 +7,7 @@ one of the same name. A preset's name is its file's name. Knows no page and no c
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -154,14 +154,14 @@ def preset_from_run(store: "Store", run_id: str, name: str, description: str = "
         raise config_error(error, "the preset") from None
 
 
-def write_whole(path: Path, text: str, *, overwrite: bool = True) -> None:
-    """Write beside and move into place, so that nobody ever reads half a file. Raises OSError."""
+def write_whole(path: Path, text: Iterable[str], *, overwrite: bool = True) -> None:
+    """Write text, whole or in pieces, beside and move it into place: nobody ever reads half a file. Raises OSError."""
     if not overwrite:
         path.open("x").close()  # claims the name against another writer at this very moment
     handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+            file.writelines([text] if isinstance(text, str) else text)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(scratch, 0o644)  # a scratch file is born readable by its owner alone

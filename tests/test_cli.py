@@ -229,6 +229,25 @@ def test_an_unwritable_data_folder_is_said_at_start(
         assert shell.json(*words, code=2)["code"] == "unwritable"
 
 
+def test_a_presets_folder_that_cannot_be_written_is_said(
+    shell: Shell, pair: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CASES 34: read-only presets."""
+    run, lines = pair["run_ids"]["speculative"], tmp_path / "run.jsonl"
+    shell.json("runs", "export", run, "--out", str(lines))
+    config = tmp_path / "vllm.yaml"
+    config.write_text("model: a/b\n")
+    monkeypatch.setenv("DRAFTBOARD_DATA", str(tmp_path / "data"))
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "presets").write_text("a file in its place")
+    failed = shell.json("import", str(config), "--save", "x", code=2)
+    assert failed["code"] == "unwritable"
+    assert "DRAFTBOARD_DATA" in failed["hint"]
+    assert shell.json("runs", "import", str(lines), code=2)["code"] == "unwritable"
+    code, _, err = shell("import", str(config), "--save", "x")
+    assert (code, "cannot be written" in err) == (2, True)
+
+
 def test_a_taken_port_is_said_at_start(shell: Shell) -> None:
     """CASES 34."""
     with socket.socket() as taken:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 
-from playground.config import Preset, RunConfig, SamplingParams, Speculation
+from playground.config import Evidence, Preset, RunConfig, SamplingParams, Speculation
 from playground.errors import PlaygroundError
 from playground.exchange import export_preset
 from playground.exporters import Export, vllm
@@ -155,6 +155,16 @@ def test_max_tokens_is_a_cap_only_if_chosen() -> None:
     assert losses(capped)["sampling.max_tokens"] == "changes-output"
     with pytest.raises(PlaygroundError, match="cap_tokens: is not a known key"):
         export_preset(NGRAM, "vllm", {"cap_tokens": True})
+
+
+def test_the_dtype_it_was_measured_in_is_written() -> None:
+    evidence = Evidence(hardware={"dtype": "bfloat16"})
+    measured = with_(NGRAM, dtype="auto").model_copy(update={"evidence": evidence})
+    assert serve(vllm.export(measured))["dtype"] == "bfloat16"
+    assert serve(vllm.export(with_(measured, dtype="float32")))["dtype"] == "float32"
+    assert serve(vllm.export(with_(NGRAM, dtype="auto")))["dtype"] == "auto"
+    odd = measured.model_copy(update={"evidence": Evidence(hardware={"dtype": "int4\nmodel: evil"})})
+    assert serve(vllm.export(odd))["dtype"] == "auto"
 
 
 def test_the_models_own_generation_config_stays_out() -> None:

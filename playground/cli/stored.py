@@ -105,7 +105,7 @@ def export_runs(args: argparse.Namespace, out: Output) -> int:
         if path.exists() and not args.overwrite:
             raise PlaygroundError(f"{path} is there already.", "Choose another, or --overwrite.", code="file_exists")
         try:
-            write_whole(path, "".join(lines))
+            write_whole(path, lines)
         except OSError as error:
             raise PlaygroundError(
                 f"{path} cannot be written: {error.strerror or error}.", "Choose another with --out.", code="unwritable"

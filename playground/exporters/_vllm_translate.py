@@ -72,7 +72,7 @@ def translate(preset: Preset, *, cap_max_tokens: bool = False) -> Translation:
     config, out = preset.config, Translation()
     _engine(config, out)
     _model(out, "target", config.target, "model")
-    out.put("dtype", config.dtype, "dtype")
+    out.put("dtype", _measured_dtype(preset), "dtype")
     # Otherwise the model's own generation_config.json decides what a request leaves open.
     out.serve["generation-config"] = "vllm"
     _sampling(config.sampling, out, cap_max_tokens)
@@ -82,6 +82,13 @@ def translate(preset: Preset, *, cap_max_tokens: bool = False) -> Translation:
     else:
         _speculation(config.speculation, config, out)
     return out
+
+
+def _measured_dtype(preset: Preset) -> str:
+    """The dtype it ran in, where the evidence says what "auto" came to: vLLM's "auto" may choose another."""
+    measured = preset.evidence.hardware.get("dtype") if preset.evidence else None
+    known = ("bfloat16", "float16", "float32")
+    return str(measured) if preset.config.dtype == "auto" and measured in known else preset.config.dtype
 
 
 def fields(config: RunConfig) -> Iterator[str]:
