@@ -5,6 +5,7 @@
 
 import contextlib
 import logging
+import signal
 import sys
 import threading
 from collections.abc import AsyncIterator
@@ -75,10 +76,12 @@ def serve(settings: Settings) -> int:
         )
     )
     print(f"Draftboard: {address(settings)}", flush=True)
+    # uvicorn shuts down on either signal and then raises it once more, for whoever handled it before.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         server.run()
     except KeyboardInterrupt:
-        pass  # uvicorn raises the signal once more when it has shut down
+        pass
     finally:
         runner.close()
         store.close()

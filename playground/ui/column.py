@@ -22,6 +22,7 @@ from playground.ui import i18n
 from playground.ui.controls import Control, controls_for, default_of, element_id, nested
 from playground.ui.render import esc
 from playground.ui.strings_fields import option_models
+from playground.ui.wiring import Wiring
 
 NO_METHOD = "none"
 """The method of a run without speculation."""
@@ -36,7 +37,7 @@ Update = dict[Any, Any]
 class Column:
     """The widgets (`inputs`, in fixed order), `read` them into a config, `show` a config in them."""
 
-    def __init__(self, settings: Settings, opening: Preset) -> None:
+    def __init__(self, settings: Settings, wiring: Wiring, opening: Preset) -> None:
         """Call it inside a layout. The widgets begin with `opening`."""
         self.settings = settings
         self._controls: list[Control] = []
@@ -44,6 +45,9 @@ class Column:
         self._options: dict[type[BaseModel], list[Control]] = {}
         with gr.Column(elem_id="column", scale=0, min_width=280):
             self._build(opening)
+        for component, update in self.show(opening.config).items():
+            if isinstance(update, dict) and "value" in update:
+                component.value = update["value"]
         self.inputs: list[Any] = [control.widget for control in self._controls]
         self.outputs: list[Any] = [
             *self.inputs,
@@ -54,10 +58,9 @@ class Column:
         ]
         pair = [self.engine, self.target, self.method, self.draft]
         follows = [*self._groups.values(), self.engine_panel, self.compatible, self.method, self.draft]
-        quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
-        self.engine.input(self.on_engine, pair, follows, **quick)
+        self.engine.input(self.on_engine, pair, follows, **wiring.quick)
         for widget in pair[1:]:
-            widget.input(self.on_pair, pair, follows, **quick)
+            widget.input(self.on_pair, pair, follows, **wiring.quick)
 
     def _build(self, opening: Preset) -> None:
         config, speculation = opening.config, opening.config.speculation or Speculation()
@@ -84,15 +87,16 @@ class Column:
         self._option_groups("options.", options_or_none(config.engine, method))
         heading("column.sampling")
         self._add(*controls_for(SamplingParams, "sampling", MAIN_SAMPLING))
-        with gr.Accordion(i18n.label("column.more_sampling"), open=False, elem_classes="fold"):
+        fold_button("column.more_sampling")
+        with gr.Column(elem_classes="fold-body"):
             self._add(*controls_for(SamplingParams, "sampling", MORE_SAMPLING))
         heading("column.prompt")
         self._add(*controls_for(RunConfig, "", ("chat", "system_prompt", "dtype")))
         own = options_or_none(config.engine)
-        with gr.Accordion(
-            i18n.label("column.engine_options"), open=False, visible=bool(own and own.model_fields), elem_classes="fold"
-        ) as self.engine_panel:
-            self._option_groups("engine_options.", own)
+        with gr.Column(visible=seen(bool(own and own.model_fields)), elem_classes="fold-box") as self.engine_panel:
+            fold_button("column.engine_options")
+            with gr.Column(elem_classes="fold-body"):
+                self._option_groups("engine_options.", own)
 
     def _choice(
         self,
@@ -108,7 +112,7 @@ class Column:
             list(choices),
             value=value,
             allow_custom_value=custom,
-            visible=visible,
+            visible=seen(visible),
             label=i18n.label(f"field.{key}"),
             info=i18n.label(f"field.{key}.info"),
             elem_id=element_id(key),
@@ -123,7 +127,7 @@ class Column:
         for name, model in option_models().items():
             if not name.startswith(prefix) or model in self._groups or not model.model_fields:
                 continue
-            with gr.Group(visible=model is chosen, elem_classes="options") as group:
+            with gr.Group(visible=seen(model is chosen), elem_classes="options") as group:
                 self._options[model] = controls_for(model, name)
                 self._add(*self._options[model])
             self._groups[model] = group
@@ -192,9 +196,9 @@ class Column:
 
     def _visible(self, engine: str, method: str) -> Update:
         shown = {options_or_none(engine), options_or_none(engine, method)}
-        updates: Update = {group: gr.update(visible=model in shown) for model, group in self._groups.items()}
-        updates[self.engine_panel] = gr.update(visible=options_or_none(engine) in self._groups)
-        updates[self.draft] = gr.update(visible=needs_model(method))
+        updates: Update = {group: gr.update(visible=seen(model in shown)) for model, group in self._groups.items()}
+        updates[self.engine_panel] = gr.update(visible=seen(options_or_none(engine) in self._groups))
+        updates[self.draft] = gr.update(visible=seen(needs_model(method)))
         return updates
 
     def on_engine(self, engine: str, target: str, method: str, draft: str | None) -> Update:
@@ -207,10 +211,11 @@ class Column:
     def on_pair(self, engine: str, target: str, method: str, draft: str | None) -> Update:
         return {**self._visible(engine, method), self.compatible: self.check(target, method, draft)}
 
-    def refresh(self) -> Update:
-        """The models and presets that are on this machine now."""
+    def refresh(self, target: str, method: str, draft: str | None) -> Update:
+        """The models and presets that are on this machine now, and what they say of the pair."""
         models = [model.name for model in catalogue(self.settings)]
         return {
+            self.compatible: self.check(target, method, draft),
             self.target: gr.update(choices=models),
             self.draft: gr.update(choices=models),
             self.preset: gr.update(choices=preset_names(self.settings)),
@@ -221,7 +226,9 @@ class Column:
         paths = model_paths(self.settings)
         if not needs_model(method):
             model = next((m for m in catalogue(self.settings) if m.name == target), None)
-            return _line("error", esc(model.problem)) if model and model.problem else ""
+            if model and model.problem:
+                return _line("error", esc(model.problem))
+            return _line("ok", i18n.tr("column.no_speculation" if method in ("", NO_METHOD) else "column.no_draft"))
         if not draft:
             return _line("note", i18n.tr("column.choose_draft"))
         try:
@@ -273,6 +280,19 @@ def needs_model(method: str) -> bool:
         return False
     module = discover(drafters.PACKAGE).get(method)
     return bool(module.Drafter.NEEDS_MODEL) if module else True
+
+
+def seen(visible: bool) -> bool | str:
+    """For `visible=`. What is not seen stays in the page: Gradio would forget values given to a widget it took out."""
+    return True if visible else "hidden"
+
+
+def fold_button(key: str) -> gr.HTML:
+    """Folds the `fold-body` after it (shell.js). No accordion: Gradio takes a closed one's widgets out of the page."""
+    return gr.HTML(
+        f'<button type="button" class="fold-button" aria-expanded="false">{i18n.tr(key)}</button>',
+        elem_classes="fold-head",
+    )
 
 
 def heading(key: str) -> gr.HTML:

@@ -24,6 +24,7 @@ from playground.ui.recorded import Recorded, recorded
 from playground.ui.save import SaveForm
 from playground.ui.sessions import Ticket
 from playground.ui.stage import Showing, Shown, Stage, refusal, stream
+from playground.ui.wiring import PACK, Wiring, unpacked
 
 log = logging.getLogger(__name__)
 
@@ -50,10 +51,10 @@ _COPY_LINK = """(shown) => {
 class Compare:
     """Builds the tab's inside; `outputs` is what `run` and `open` yield for."""
 
-    def __init__(self, context: Context, opening: Preset) -> None:
+    def __init__(self, context: Context, wiring: Wiring, opening: Preset) -> None:
         self.context = context
         with gr.Row(elem_id="compare"):
-            self.column = Column(context.settings, opening)
+            self.column = Column(context.settings, wiring, opening)
             with gr.Column(elem_id="stage"):
                 self._ask()
                 self.stage = Stage(context.steps)
@@ -65,7 +66,7 @@ class Compare:
             self.export = gr.Button(i18n.label("compare.export"), elem_classes="small", elem_id="to-export")
             self.form = SaveForm(context)
         self.outputs: list[Any] = [*self.stage.outputs, self.run_button, self.stop_button]
-        self._wire()
+        self._wire(wiring)
 
     def _ask(self) -> None:
         with gr.Row(elem_id="ask"):
@@ -96,31 +97,26 @@ class Compare:
                 kind: gr.Button(i18n.label(f"example.{kind}"), size="sm", elem_classes="chip") for kind in KINDS
             }
 
-    def _wire(self) -> None:
-        streams: dict[str, Any] = {
-            "outputs": self.outputs,
-            "concurrency_limit": None,
-            "show_progress": "hidden",
-            "api_visibility": "private",
-        }
-        instant: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
-        self.run_button.click(self.run, [self.prompt, self.arms, *self.column.inputs], **streams)
-        self.stop_button.click(self.stop, **instant)
+    def _wire(self, wiring: Wiring) -> None:
+        quick, stream = wiring.quick, {**wiring.stream, "outputs": self.outputs}
+        packed = self.run_button.click(None, self.column.inputs, wiring.packed, js=PACK, **wiring.browser)
+        packed.then(self.run, [self.prompt, self.arms, wiring.packed], **stream)
+        self.stop_button.click(self.stop, **quick)
         for kind, chip in self.chips.items():
-            chip.click(_Example(kind), self.prompt, self.prompt, **instant)
-        self.stage.panes["baseline"].example(first_example, None, self.prompt, **instant)
-        self.replay.click(self.replay_shown, self.stage.shown, **streams)
-        self.replay4.click(self.replay_shown_fast, self.stage.shown, **streams)
-        self.link.click(None, self.stage.shown, js=_COPY_LINK, **instant)
-        self.form.wire(self.save, self.stage.shown, self.column.preset)
-        self.column.preset.input(self.use_preset, self.column.preset, self.column.outputs, **instant)
+            chip.click(_Example(kind), self.prompt, self.prompt, **quick)
+        self.stage.panes["baseline"].example(first_example, None, self.prompt, **quick)
+        self.replay.click(self.replay_shown, self.stage.shown, **stream)
+        self.replay4.click(self.replay_shown_fast, self.stage.shown, **stream)
+        self.link.click(None, self.stage.shown, None, js=_COPY_LINK, **wiring.browser)
+        self.form.wire(wiring, self.save, self.stage.shown, self.column.preset)
+        self.column.preset.input(self.use_preset, self.column.preset, self.column.outputs, **quick)
 
     # -- running ----------------------------------------------------------------------------------------------------
 
-    def run(self, request: gr.Request, prompt: str, arms: str, *values: Any) -> Iterator[list[Any]]:
+    def run(self, request: gr.Request, prompt: str, arms: str, packed: str) -> Iterator[list[Any]]:
         """Both arms, or one, streamed into the panes; recorded whatever becomes of this page."""
         try:
-            config = self.column.read(values)
+            config = self.column.read(unpacked(packed, len(self.column.inputs)))
             if config.chat and not prompt.strip():
                 raise PlaygroundError("There is no prompt yet.", "Write one, or click an example.", code="no_prompt")
             shown, events, abort = self._start(config, prompt, arms)

@@ -25,6 +25,7 @@ from playground.ui.context import Context
 from playground.ui.controls import Control, controls_for, default_of
 from playground.ui.recorded import day
 from playground.ui.render import esc, lines_of_code, three
+from playground.ui.wiring import Wiring
 
 if TYPE_CHECKING:
     from storage.history import RunRow
@@ -38,7 +39,7 @@ _HERE = Path(__file__).parent
 class ExportTab:
     """Builds the tab's inside. `use` sets Compare's controls from `imported`."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, wiring: Wiring) -> None:
         self.context = context
         self._options: dict[str, list[Control]] = {}
         self._groups: dict[str, gr.Group] = {}
@@ -53,7 +54,7 @@ class ExportTab:
                     apply_default_css=False,
                     elem_id="export-view",
                 )
-        self._wire()
+        self._wire(wiring)
 
     def _form(self) -> None:
         self.source = gr.Radio(
@@ -73,6 +74,7 @@ class ExportTab:
             label=i18n.label("export.system"),
             info=i18n.label("export.system.info"),
             elem_id="export-system",
+            elem_classes="segments",
         )
         for _, name in systems:
             if export_options(name).model_fields:
@@ -84,14 +86,13 @@ class ExportTab:
         self.read = gr.HTML("", elem_id="export-read")
         self.use = gr.Button(i18n.label("export.use"), visible=False, elem_id="export-use", elem_classes="small")
 
-    def _wire(self) -> None:
-        quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+    def _wire(self, wiring: Wiring) -> None:
         self.inputs = [self.source, self.run, self.preset, self.system, *self._controls()]
-        self.source.input(self.on_source, self.source, [self.run, self.preset], queue=False, **quiet)
-        self.system.input(self.on_system, self.system, list(self._groups.values()), queue=False, **quiet)
+        self.source.input(self.on_source, self.source, [self.run, self.preset], **wiring.quick)
+        self.system.input(self.on_system, self.system, list(self._groups.values()), **wiring.quick)
         for widget in self.inputs:
-            widget.change(self.show, self.inputs, self.result, trigger_mode="always_last", **quiet)
-        self.upload.upload(self.read_file, self.upload, [self.read, self.imported, self.use], **quiet)
+            widget.change(self.show, self.inputs, self.result, trigger_mode="always_last", **wiring.quiet)
+        self.upload.upload(self.read_file, self.upload, [self.read, self.imported, self.use], **wiring.quiet)
 
     def _controls(self) -> list[Any]:
         return [control.widget for controls in self._options.values() for control in controls]

@@ -22,7 +22,7 @@ const make = (tag, name, parent, text) => {
 const three = (x) => x == null || !isFinite(x) ? "n/a" : x === 0 ? "0" : x.toFixed(Math.max(0, 2 - Math.floor(Math.log10(Math.abs(x)))));
 const when = (text) => {
   const date = new Date(text);
-  return isNaN(date) ? text : date.toLocaleString(board.lang(), { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+  return isNaN(date) ? text : date.toLocaleString(board.lang(), { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hour12: false });
 };
 const cells = {
   started_at: (row) => when(row.started_at),

@@ -17,6 +17,7 @@ from playground.ui import i18n
 from playground.ui.column import NO_METHOD, engine_names, method_names
 from playground.ui.context import Context
 from playground.ui.render import esc, lines_of_code
+from playground.ui.wiring import Wiring
 
 if TYPE_CHECKING:
     from storage.history import RunRow
@@ -40,7 +41,7 @@ _HERE = Path(__file__).parent
 class History:
     """Builds the tab's inside. `table` has the events `open`, `config` (export it) and `files` (JSONL or CSV)."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, wiring: Wiring) -> None:
         self.context = context
         store = context.store
         choices = {
@@ -63,9 +64,10 @@ class History:
             )
             self.download = gr.DownloadButton(visible="hidden", elem_id="history-download")
         self.imported = gr.HTML("", elem_id="history-imported")
-        quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-        self.table.files(self.write_files, None, self.download, **quiet).then(None, js=_CLICK_DOWNLOAD, **quiet)
-        self.upload.upload(self.read_file, self.upload, self.imported, **quiet).then(None, js=_RELOAD, **quiet)
+        written = self.table.files(self.write_files, None, self.download, **wiring.quiet)
+        written.then(None, js=_CLICK_DOWNLOAD, **wiring.browser)
+        read = self.upload.upload(self.read_file, self.upload, self.imported, **wiring.quiet)
+        read.then(None, js=_RELOAD, **wiring.browser)
 
     def write_files(self, event: gr.EventData) -> str:
         """The selected runs as one file to download."""

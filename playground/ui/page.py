@@ -21,6 +21,7 @@ from playground.ui.inspector import set_step_source
 from playground.ui.problems import told
 from playground.ui.save import run_to_save
 from playground.ui.theme import HEAD, theme
+from playground.ui.wiring import Wiring
 
 MAX_UPLOAD = "256mb"
 
@@ -30,14 +31,15 @@ def page(context: Context) -> gr.Blocks:
     set_step_source(context.steps.source)
     with gr.Blocks(title="Draftboard", fill_width=True, analytics_enabled=False, delete_cache=(3600, 3600)) as blocks:
         header(lambda: context.runner.status().as_dict())
+        wiring = Wiring()
         with gr.Tabs(elem_id="tabs") as tabs:
             with gr.Tab(i18n.label("tab.compare"), id="compare", render_children=True):
-                compare = Compare(context, opening_preset(context.settings))
+                compare = Compare(context, wiring, opening_preset(context.settings))
             with gr.Tab(i18n.label("tab.export"), id="export", render_children=True) as export_tab:
-                export = ExportTab(context)
+                export = ExportTab(context, wiring)
             with gr.Tab(i18n.label("tab.history"), id="history", elem_id="history-tab", render_children=True):
-                history = History(context)
-        Joins(context, tabs, compare, export, history).wire(blocks, export_tab)
+                history = History(context, wiring)
+        Joins(context, tabs, compare, export, history).wire(blocks, wiring, export_tab)
     blocks.queue(default_concurrency_limit=16)
     return blocks
 
@@ -48,13 +50,12 @@ class Joins:
     def __init__(self, context: Context, tabs: gr.Tabs, compare: Compare, export: ExportTab, history: History) -> None:
         self.context, self.tabs, self.compare, self.export, self.history = context, tabs, compare, export, history
 
-    def wire(self, blocks: gr.Blocks, export_tab: gr.Tab) -> None:
-        quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-        quick = {**quiet, "queue": False}
-        streams = {**quiet, "outputs": self.compare.outputs, "concurrency_limit": None}
+    def wire(self, blocks: gr.Blocks, wiring: Wiring, export_tab: gr.Tab) -> None:
+        quick, streams = wiring.quick, {**wiring.stream, "outputs": self.compare.outputs}
         settings = [self.compare.prompt, *self.compare.column.outputs]
         chosen = [self.tabs, self.export.source, self.export.run, self.export.preset]
-        blocks.load(self.compare.column.refresh, None, self.compare.column.outputs, **quick)
+        column = self.compare.column
+        blocks.load(column.refresh, [column.target, column.method, column.draft], column.outputs, **quick)
         blocks.load(self.linked_settings, None, settings, **quick)
         blocks.load(self.linked, None, **streams)
         blocks.unload(self.compare.stop)

@@ -91,7 +91,8 @@ def hardware(environment: dict[str, Any]) -> str:
 
 
 def day(run: "RunRow") -> str:
-    return run.started_at[:16].replace("T", " ")
+    """When it began, to the minute."""
+    return f"{run.started_at[:16].replace('T', ' ')} UTC"
 
 
 def _why_not(baseline: "RunRow", speculative: "RunRow") -> str:

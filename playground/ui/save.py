@@ -11,6 +11,7 @@ from playground.ui.column import preset_names
 from playground.ui.context import Context
 from playground.ui.problems import told
 from playground.ui.render import esc
+from playground.ui.wiring import Wiring
 
 
 class SaveForm:
@@ -30,10 +31,10 @@ class SaveForm:
                 self.save = gr.Button(label, variant="primary", elem_classes="small", elem_id="save-do")
                 self.cancel = gr.Button(i18n.label("save.cancel"), elem_classes=["small", "cancel"])
 
-    def wire(self, button: gr.Button, shown: gr.State, preset: gr.Dropdown) -> None:
+    def wire(self, wiring: Wiring, button: gr.Button, shown: gr.State, preset: gr.Dropdown) -> None:
         """`button` opens it; what it saves is what `shown` names; `preset` learns the new name."""
-        quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
-        button.click(self.open, shown, [self.box, self.said], **quick).then(None, js=_FOCUS, **quick)
+        quick = wiring.quick
+        button.click(self.open, shown, [self.box, self.said], **quick).then(None, js=_FOCUS, **wiring.browser)
         self.cancel.click(self.close, None, [self.box], **quick)
         inputs = [shown, self.name, self.description, self.overwrite]
         for event in (self.save.click, self.name.submit):

@@ -31,8 +31,7 @@
       else { element.setAttribute("aria-label", text); element.title = text; }
     }
   };
-  new MutationObserver(() => { board.relabel(); dispatchEvent(new Event("draftboard:language")); })
-    .observe(document.documentElement, { attributes: true, attributeFilter: ["lang"] });
+  addEventListener("draftboard:language", () => board.relabel());
 
   const fold = (folded) => {
     document.body.classList.toggle("folded", folded);
@@ -40,8 +39,9 @@
     remember("fold", folded ? "yes" : "no");
   };
   document.addEventListener("click", (event) => {
-    const button = event.target.closest?.("#fold, #language, #dark, .skip");
+    const button = event.target.closest?.("#fold, #language, #dark, .skip, .fold-button");
     if (!button) return;
+    if (button.classList.contains("fold-button")) button.setAttribute("aria-expanded", String(button.getAttribute("aria-expanded") !== "true"));
     if (button.id === "fold") fold(!document.body.classList.contains("folded"));
     if (button.id === "language") board.toggleLanguage();
     if (button.id === "dark") { remember("theme", dark() ? "light" : "dark"); paint(); dispatchEvent(new Event("draftboard:theme")); }

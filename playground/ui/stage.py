@@ -14,7 +14,7 @@ import gradio as gr
 
 from playground.comparison import ARMS, Arm, Comparison, ComparisonFold
 from playground.errors import PlaygroundError
-from playground.events import Event, GpuSample, RunFinished
+from playground.events import Event, GpuSample, Heartbeat, Loading, Queued, RunFinished
 from playground.ui import charts, i18n
 from playground.ui.inspector import StepInspector
 from playground.ui.sessions import Ticket
@@ -100,7 +100,7 @@ class Showing:
         self.feeds[arm].add(event)
         self._steps[arm].add(event)
         self._begun.add(arm)
-        self._dirty = True
+        self._dirty |= not isinstance(event, Heartbeat | Loading | Queued)
         if isinstance(event, GpuSample):
             self._samples.append(event)
 

@@ -39,6 +39,8 @@ STRINGS: dict[str, dict[str, str]] = {
         "en": "Choose a draft model: this method drafts with one.",
         "zh-CN": "请选择草稿模型：此方法需要它来起草。",
     },
+    "column.no_draft": {"en": "This method needs no draft model.", "zh-CN": "此方法不需要草稿模型。"},
+    "column.no_speculation": {"en": "Nothing is drafted: the baseline alone.", "zh-CN": "不起草：仅运行基线。"},
     "column.random": {"en": "random", "zh-CN": "随机"},
     "column.none": {"en": "none", "zh-CN": "无"},
     "pair.vocabulary_compatible": {"en": "Same vocabulary.", "zh-CN": "词表相同。"},
@@ -137,7 +139,7 @@ STRINGS: dict[str, dict[str, str]] = {
     "shell.history.draft_acceptance_rate": {"en": "acceptance", "zh-CN": "接受率"},
     "shell.history.tokens_per_step": {"en": "tokens/step", "zh-CN": "词元/步"},
     "shell.history.speedup": {"en": "speed-up", "zh-CN": "加速比"},
-    "shell.history.baseline": {"en": "none (baseline)", "zh-CN": "无（基线）"},
+    "shell.history.baseline": {"en": "baseline", "zh-CN": "基线"},
     "shell.history.open": {"en": "Open this run", "zh-CN": "打开此运行"},
     "shell.history.delete.confirm": {
         "en": "Delete {n} run(s) for good? This cannot be undone.",
