@@ -83,6 +83,35 @@ def describe() -> list[dict[str, Any]]:
     return [*found, cpu]
 
 
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """A GPU's memory in bytes, and the processes that compute on it: (id, bytes or None where NVML does not say)."""
+
+    device: str
+    name: str
+    free: int
+    total: int
+    holders: tuple[tuple[int, int | None], ...]
+
+
+def occupancy() -> list[Occupancy]:
+    """Of every visible GPU whose memory NVML tells."""
+    gpus, close = _open_gpus()
+    try:
+        return [found for gpu in gpus if (found := _occupancy(gpu)) is not None]
+    finally:
+        close()
+
+
+def _occupancy(gpu: "_Gpu") -> Occupancy | None:
+    memory = _given(pynvml.nvmlDeviceGetMemoryInfo, gpu.handle)
+    if not memory or not memory.total:
+        return None
+    processes = _given(pynvml.nvmlDeviceGetComputeRunningProcesses, gpu.handle) or ()
+    holders = tuple((int(process.pid), process.usedGpuMemory) for process in processes)
+    return Occupancy(gpu.device, gpu.name, int(memory.total - memory.used), int(memory.total), holders)
+
+
 class _Reader(Protocol):
     def read(self, at: float) -> GpuSample: ...
 

@@ -259,6 +259,21 @@ def test_several_runs_at_once_each_with_its_own_trace(with_ngram, plain):
     assert max(events[0].environment["runs_at_once"] for events in together) > 1
 
 
+def test_greedy_and_sampled_runs_in_one_batch(with_ngram, plain):
+    """vLLM treats the two kinds by different code within one step."""
+    mixed = [
+        config(ngram()),
+        config(ngram(), temperature=1.0, top_k=5),
+        config(ngram(), temperature=0.5, top_p=0.8),
+    ] * 3
+    with ThreadPoolExecutor(len(mixed)) as pool:
+        together = list(pool.map(lambda i: run(with_ngram, mixed[i], run_id=f"m{i}"), range(len(mixed))))
+    for of, events in zip(mixed, together, strict=True):
+        checked(events)
+        if of.sampling.greedy:
+            assert ids(events) == ids(plain)
+
+
 def test_cancelling_one_run_leaves_the_others(with_ngram, plain):
     """CASES 26."""
     long = config(ngram(), max_tokens=200)

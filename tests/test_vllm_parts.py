@@ -1,7 +1,11 @@
 """The vLLM engine's parts that need no vLLM: options, load keys, a run's events from canned outputs, failures."""
 
+import json
 import math
+import os
 import random
+import subprocess
+import sys
 import time
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -24,7 +28,7 @@ from playground.engines.vllm import Engine, not_installed
 from playground.errors import PlaygroundError
 from playground.events import UNKNOWN_TOKEN_ID, RunFinished, Step
 from playground.metrics import RunResult
-from tests import tiny
+from tests import nvml_standin, tiny
 
 VOCABULARY = Vocabulary(tiny.make_tokenizer())
 CONTEXT = EngineContext(device="cpu")
@@ -568,3 +572,47 @@ def test_other_failures_in_vllms_own_words():
 def test_loading_is_read_from_vllms_log(line, stage, fraction):
     found = progress(f"something before\r{line}\nsomething after\n")
     assert (found.stage, found.fraction) == (stage, fraction) if stage else found is None
+
+
+ROOM = """
+import json, os, sys
+from playground.config import RunConfig
+from playground.engines import EngineContext
+from playground.engines._vllm import arguments, room, schema
+from playground.errors import PlaygroundError
+schema.is_cpu_build = lambda: False
+room.PATIENCE, room.LOOK = 0.2, 0.05
+waited = []
+try:
+    for event in room.wait_for_room(RunConfig(engine_options=json.loads(sys.argv[1])), EngineContext(device="cuda")):
+        waited.append(event.detail)
+    print(json.dumps([len(waited), "", ""]))
+except PlaygroundError as error:
+    print(json.dumps([len(waited), error.message, error.hint]))
+"""
+
+
+@pytest.mark.parametrize(("used", "share", "fits"), [(2, 0.9, True), (40, 0.9, False), (40, 0.4, True)])
+def test_room_on_the_gpu_is_waited_for_and_its_holder_named(tmp_path, used, share, fits):
+    """CASES 29, through the real pynvml."""
+    folder = nvml_standin.build(tmp_path)
+    environment = {
+        "LD_LIBRARY_PATH": str(folder),
+        "STANDIN_GPUS": "H200",
+        "STANDIN_USED": str(used),
+        "STANDIN_HOLDER": str(os.getpid()),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", ROOM, json.dumps({"gpu_memory_utilization": share})],
+        env={k: v for k, v in os.environ.items() if k != "CUDA_VISIBLE_DEVICES"} | environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    waited, message, hint = json.loads(done.stdout)
+    assert (waited == 0) is fits
+    if not fits:
+        assert "40.0 of 80.0 GiB are free on cuda:0" in message
+        assert "asks for 72.0 GiB" in message
+        assert f"({os.getpid()}, 5.0 GiB)" in message
+        assert "0.49" in hint

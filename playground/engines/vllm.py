@@ -20,6 +20,7 @@ from playground.engines._vllm import arguments, schema
 from playground.engines._vllm.failure import load_failure
 from playground.engines._vllm.log import Log, progress
 from playground.engines._vllm.options import VllmOptions
+from playground.engines._vllm.room import wait_for_room
 from playground.errors import PlaygroundError
 from playground.events import Event, Loading
 
@@ -74,6 +75,7 @@ class Engine:
         last = Loading("import", "Starting vLLM.")
         yield last
         os.environ.update(arguments.environment(self._config, self._context))
+        yield from wait_for_room(self._config, self._context)
         log = Log()
         self._worker.start()
         while True:
