@@ -88,11 +88,11 @@ def _row(
     low, high = y + _ROW - 14, y + 4
     parts = [
         label,
-        text(_LEFT - 40, y + 28, reading.unit, "ax small", "end"),
+        text(_LEFT - 40, y + 28, reading.unit, "ax db-tiny", "end"),
         rule(_LEFT, low, _RIGHT, low, "grid"),
         rule(_LEFT, high, _RIGHT, high, "grid"),
-        text(_LEFT - 6, low + 4, "0", "ax small", "end"),
-        text(_LEFT - 6, high + 6, number(round(top, 1)), "ax small", "end"),
+        text(_LEFT - 6, low + 4, "0", "ax db-tiny", "end"),
+        text(_LEFT - 6, high + 6, number(round(top, 1)), "ax db-tiny", "end"),
     ]
     for i, points in enumerate(series.values()):
         if points:

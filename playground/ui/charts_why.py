@@ -63,7 +63,7 @@ def _part(factor: Factor, before: float, y: float, unit: float, worst: bool) -> 
 def _labels(name: str, y: float) -> Markup:
     key = f"why.{name}"
     parts = word(_LEFT - 12, y + 16, key, "direct", "end")
-    return parts if name == "measured" else parts + word(_LEFT - 12, y + 29, f"{key}.help", "ax small", "end")
+    return parts if name == "measured" else parts + word(_LEFT - 12, y + 29, f"{key}.help", "ax db-tiny", "end")
 
 
 def _sentences(c: Comparison, levels: list[float]) -> Markup:
