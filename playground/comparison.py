@@ -240,13 +240,20 @@ def first_divergence(baseline: Transcript, speculative: Transcript) -> Divergenc
 def _arms_difference(baseline: Transcript, speculative: Transcript, position: int) -> float | None:
     if position >= min(len(baseline.candidates), len(speculative.candidates)):
         return None
-    theirs = {c.id: c.logit for c in speculative.candidates[position]}
+    theirs = {c.id: _height(c) for c in speculative.candidates[position]}
     differences = [
-        abs(c.logit - other)
+        abs(height - other)
         for c in baseline.candidates[position]
-        if c.logit is not None and (other := theirs.get(c.id)) is not None
+        if (height := _height(c)) is not None and (other := theirs.get(c.id)) is not None
     ]
     return max(differences, default=None)
+
+
+def _height(candidate: Candidate) -> float | None:
+    """The logit; where an engine reports only probabilities, their logarithm: at temperature 0 it differs likewise."""
+    if candidate.logit is not None:
+        return candidate.logit
+    return math.log(candidate.prob) if candidate.prob > 0 else None
 
 
 def _kind(

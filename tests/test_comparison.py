@@ -118,6 +118,23 @@ def test_float32_tie_within_the_arms_difference() -> None:
     assert divergence.arms_difference == pytest.approx(2e-6, rel=0.01)
 
 
+@pytest.mark.parametrize(("gap", "kind"), [(0.001, "numeric tie"), (0.5, "real mismatch")])
+def test_probabilities_serve_where_an_engine_reports_no_logits(gap: float, kind: str) -> None:
+    """As vLLM's log-probabilities: the arms differ by 0.002 at the first candidate."""
+
+    def step(token: int, shift: float) -> Step:
+        best = (Candidate(2, "2", 0.4 * math.exp(shift), None), Candidate(3, "3", 0.4 * math.exp(-gap), None))
+        return Step(0, 0.1, (Token(token, str(token), "target"),), logit_gaps=(gap,), target_candidates=(best,))
+
+    fold = ComparisonFold(greedy=True)
+    for arm, token, shift in (("baseline", 2, 0.0), ("speculative", 3, 0.002)):
+        for event in (RunStarted((1,), "", {"dtype": "bfloat16"}), step(token, shift), RunFinished("length", 0.2)):
+            fold.add(arm, event)
+    divergence = fold.result().first_divergence
+    assert divergence is not None
+    assert divergence.kind == kind
+
+
 def test_one_arm_longer_is_a_divergence() -> None:
     result = both([1, 2, 3], [1, 2])
     assert result.outputs_identical is False
