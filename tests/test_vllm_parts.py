@@ -616,3 +616,16 @@ def test_room_on_the_gpu_is_waited_for_and_its_holder_named(tmp_path, used, shar
         assert "asks for 72.0 GiB" in message
         assert f"({os.getpid()}, 5.0 GiB)" in message
         assert "0.49" in hint
+
+
+def test_the_page_can_leave_an_option_to_vllm():
+    """An untouched control stays unsaid; an optional switch has a third state."""
+    from playground.ui.controls import UNSAID, Control, kind_of
+
+    for name, choices in (("enforce_eager", (True, False)), ("distributed_executor_backend", ("mp", "ray"))):
+        field_ = VllmOptions.model_fields[name]
+        assert kind_of(field_) == ("choice", True, choices)
+        control = Control(name, field_, "choice", True, None)  # type: ignore[arg-type]
+        assert control.read(control.show(None)) is None
+        assert control.show(None) == UNSAID
+        assert [control.read(control.show(choice)) for choice in choices] == list(choices)

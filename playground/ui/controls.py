@@ -22,6 +22,10 @@ SLIDER_SPAN = 200
 """A number with both bounds, at most this far apart, gets a slider; anything wider is typed."""
 
 
+UNSAID = ""
+"""The choice that leaves an optional field empty."""
+
+
 @dataclass(frozen=True, slots=True)
 class Control:
     """One field as a widget. `key` is the field's dotted place in what is read back ("sampling.top_p")."""
@@ -48,7 +52,7 @@ class Control:
             return "\n".join(value or ())
         if self.kind == "text" or (self.optional and self.kind in ("whole", "real")):
             return "" if value is None else str(value)
-        return value
+        return UNSAID if self.kind == "choice" and value is None else value
 
 
 def controls_for(model: type[BaseModel], prefix: str, only: Iterable[str] | None = None) -> list[Control]:
@@ -65,8 +69,10 @@ def make_control(key: str, field: FieldInfo) -> Control:
         case "switch":
             widget = gr.Checkbox(bool(value), elem_classes=["ctl", "ctl-switch"], **named)
         case "choice":
+            offered = [UNSAID, *choices] if optional else choices
+            shown = UNSAID if value is None else value
             widget = gr.Dropdown(
-                [(str(c) or "–", c) for c in choices], value=value, elem_classes=["ctl", "ctl-choice"], **named
+                [(str(c) or "–", c) for c in offered], value=shown, elem_classes=["ctl", "ctl-choice"], **named
             )
         case "whole" | "real" if not optional and (bounds := slider_bounds(field)):
             low, high = bounds
@@ -87,6 +93,8 @@ def make_control(key: str, field: FieldInfo) -> Control:
 def kind_of(field: FieldInfo) -> tuple[Kind, bool, tuple[Any, ...]]:
     """(what widget, whether None is allowed, the choices of a Literal)."""
     annotation, optional = _without_none(field.annotation)
+    if annotation is bool and optional:  # a switch cannot say "neither"
+        return "choice", True, (True, False)
     if get_origin(annotation) is Literal:
         return "choice", optional, get_args(annotation)
     if get_origin(annotation) in (tuple, list):
