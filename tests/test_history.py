@@ -14,7 +14,7 @@ from playground.config import RunConfig, SamplingParams, Speculation
 from playground.errors import PlaygroundError
 from playground.events import Event, RunFinished
 from playground.metrics import FOLD_VERSION, RunResult
-from storage import RunInfo, Store, history, reader
+from storage import RunInfo, Store, history, reader, search
 from storage.writer import METRIC_COLUMNS
 from tests.runs import CONFIG, plain, stored
 
@@ -169,6 +169,7 @@ def test_search_follows_changes(store: Store) -> None:
 def test_a_long_search_is_no_trouble(store: Store) -> None:
     stored(store, "run", plain())
     assert ids(store, search="word " * 100_000) == []
+    assert ids(store, search="prompt" + " " * search.MAX_SEARCH + "what is not there") == ["run"]
 
 
 # -- pairs
@@ -237,6 +238,8 @@ def test_deleting_takes_everything_of_a_run(store: Store) -> None:
     with sqlite3.connect(store.path) as db:
         for table in ("steps", "samples"):
             assert db.execute(f"SELECT count(DISTINCT run) FROM {table}").fetchone() == (1,)
+        for index in ("runs_fts_docsize", "runs_short_docsize"):
+            assert db.execute(f"SELECT count(*) FROM {index}").fetchone() == (1,)
     assert list(store.replay("kept")) == plain()
 
 
