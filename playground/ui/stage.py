@@ -15,6 +15,7 @@ import gradio as gr
 from playground.comparison import ARMS, Arm, Comparison, ComparisonFold
 from playground.errors import PlaygroundError
 from playground.events import Event, GpuSample, Heartbeat, Loading, Queued, RunFinished
+from playground.metrics import RunResult
 from playground.ui import charts, i18n
 from playground.ui.inspector import StepInspector
 from playground.ui.sessions import Ticket
@@ -45,7 +46,7 @@ class Stage:
             self.actions = gr.Row(elem_id="actions")
             with gr.Tabs(elem_id="below"):
                 self.charts = {
-                    "by_position": self._tab("by_position", charts.why(None)),
+                    "by_position": self._tab("by_position", charts.by_position(RunResult())),
                     "timeline": self._tab("timeline", ""),
                     "why": self._tab("why", ""),
                     "device": self._tab("device", ""),
@@ -123,7 +124,7 @@ class Showing:
         found = [
             *(self._pane(arm) for arm in ARMS),
             self._strip(live=not last) if numbers else gr.skip(),
-            *(self._charts() if pictures else [gr.skip()] * 4),
+            *(self._charts(live=not last) if pictures else [gr.skip()] * 4),
             self.shown if self._first else gr.skip(),
         ]
         self._first = False
@@ -147,15 +148,15 @@ class Showing:
         found = self.fold.result()
         return replace(found, why_not_compared=self._why_not) if self._why_not else found
 
-    def _charts(self) -> list[str]:
-        """By position, timeline, why, device."""
+    def _charts(self, *, live: bool) -> list[str]:
+        """By position, timeline, why, device. Live ones leave out the tables, which cost most of their size."""
         main = self.arms[-1]
         result = self.fold.results[main]
         return [
-            charts.by_position(result),
-            charts.timeline(self._steps[main].list),
+            charts.by_position(result, live),
+            charts.timeline(self._steps[main].list, live),
             charts.why(self.comparison if len(self.arms) == 2 else None),
-            charts.device_chart(self._samples, result.joules_per_token),
+            charts.device_chart(self._samples, result.joules_per_token, live),
         ]
 
 
