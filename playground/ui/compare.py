@@ -3,6 +3,7 @@
 Handlers only: what a config is, how a run goes and how events are drawn is known elsewhere.
 """
 
+import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -42,8 +43,8 @@ def _buttons(*, busy: bool) -> tuple[Any, Any]:
     )
 
 
-_COPY_LINK = """(shown) => {
-  const ids = [shown.baseline, shown.speculative].filter(Boolean);
+_COPY_LINK = """(text) => {
+  const ids = JSON.parse(text || "[]");
   if (ids.length) draftboard.copy(draftboard.link(ids), "shell.link_copied");
 }"""
 
@@ -107,7 +108,8 @@ class Compare:
         self.stage.panes["baseline"].example(first_example, None, self.prompt, **quick)
         self.replay.click(self.replay_shown, self.stage.shown, **stream)
         self.replay4.click(self.replay_shown_fast, self.stage.shown, **stream)
-        self.link.click(None, self.stage.shown, None, js=_COPY_LINK, **wiring.browser)
+        linked = self.link.click(self.shown_ids, self.stage.shown, wiring.packed, **quick)
+        linked.then(None, wiring.packed, None, js=_COPY_LINK, **wiring.browser)
         self.form.wire(wiring, self.save, self.stage.shown, self.column.preset)
         self.column.preset.input(self.use_preset, self.column.preset, self.column.outputs, **quick)
 
@@ -180,11 +182,16 @@ class Compare:
         yield from self._replay(request, shown, 4.0)
 
     def _replay(self, request: gr.Request, shown: Shown, speed: float) -> Iterator[list[Any]]:
-        ids = [shown[arm] for arm in ARMS if arm in shown]
-        if not ids:
+        if ids := shown_ids(shown):
+            yield from self.open(request, ids, speed)
+        else:
             gr.Info(str(i18n.tr("save.nothing")), duration=4, title="")
-            return
-        yield from self.open(request, ids, speed)
+
+    def shown_ids(self, shown: Shown) -> str:
+        """For the link: the ids as JSON text."""
+        if not (ids := shown_ids(shown)):
+            gr.Info(str(i18n.tr("save.nothing")), duration=4, title="")
+        return json.dumps(ids)
 
     def settings_of(self, run_ids: list[str]) -> Update:
         """The controls and the prompt as the run had them; nothing where this installation has no such engine."""
@@ -210,6 +217,11 @@ class _Example:
 
     def __call__(self, current: str) -> str:
         return next_example(self.kind, current)
+
+
+def shown_ids(shown: Shown) -> list[str]:
+    """The runs on the stage, the baseline first."""
+    return [shown[arm] for arm in ARMS if arm in shown]
 
 
 def _by_name(run_ids: Mapping[Arm, str]) -> Shown:

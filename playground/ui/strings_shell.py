@@ -84,7 +84,7 @@ STRINGS: dict[str, dict[str, str]] = {
     "compare.arms.speculative": {"en": "with", "zh-CN": "使用"},
     "compare.arms.baseline": {"en": "without", "zh-CN": "不用"},
     "example.chat": {"en": "chat", "zh-CN": "对话"},
-    "example.code": {"en": "code", "zh-CN": "代码"},
+    "example.code": {"en": "write code", "zh-CN": "写代码"},
     "example.edit_code": {"en": "edit code", "zh-CN": "改代码"},
     "example.summarise": {"en": "summarise", "zh-CN": "摘要"},
     "example.translate": {"en": "translate", "zh-CN": "翻译"},

@@ -144,6 +144,7 @@ def choose(page: Any, name: str, says: str = "") -> None:
     page.get_by_role("option", name=name, exact=True).click()
     config = PRESETS[says or name]
     wanted = {f"engine-options-scripted-{field}": value for field, value in config["engine_options"].items()}
+    wanted.setdefault("engine-options-scripted-fail", "–")
     wanted["speculation-num-speculative-tokens"] = config["speculation"]["num_speculative_tokens"]
     for field, value in wanted.items():
         shown = f"{value:g}" if isinstance(value, float) else str(value)

@@ -109,7 +109,7 @@ def test_hostile_text_stays_text(tab: Tab) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("mid-run-failure", "half-way"), ("load-failure", "cannot be loaded"), ("crash", "ended")]
+    ("name", "said"), [("mid-run-failure", "half-way"), ("load-failure", "cannot be loaded"), ("crash", "killed")]
 )
 def test_a_failed_run_says_why_and_the_next_one_works(board: Board, tab: Tab, name: str, said: str) -> None:
     """CASES 29"""

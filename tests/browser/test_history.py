@@ -73,6 +73,7 @@ def test_a_permalink_shows_its_run_and_a_wrong_one_says_so(board: Board, tab: Ta
     run(page, "heron")
     shown = text_of(page, "speculative")
     page.get_by_role("button", name="Copy link").first.click()
+    page.locator("#toast.shown").wait_for()
     link = page.evaluate("navigator.clipboard.readText()")
     other = tab(link.removeprefix(board.url))
     other.locator("#pane-speculative .db-pane[data-state=done]").wait_for()
@@ -121,7 +122,7 @@ def test_any_two_runs_stand_side_by_side(board: Board, tab: Tab) -> None:
     for line in lines.filter(has_text="ngram").all():
         line.locator("input[type=checkbox]").check()
     page.locator("#history .h-compare").first.click()
-    page.locator("#pane-speculative .db-pane[data-state=done]").wait_for()
+    page.locator("#pane-speculative .db-pane[data-state=done] .db-pane-badge b").wait_for()
     finished(page)
     assert page.locator("#pane-baseline .a").count() > 0
     assert "identical" in page.locator("#strip").inner_text()
