@@ -1,5 +1,7 @@
 """The embedded engine as a process uses it: loading, queue, abort, errors of one run, what a run says of itself."""
 
+import json
+import pickle
 import threading
 import time
 from collections.abc import Iterator
@@ -277,6 +279,9 @@ def test_what_a_run_says_of_itself(rig: Rig) -> None:
     assert environment["hardware"]
     assert set(environment["versions"]) == {"torch", "transformers", "draftboard"}
     assert environment["draft_path"].endswith("near")
+    assert json.loads(json.dumps(environment)) == environment
+    assert b"torch" not in pickle.dumps({**environment, "versions": 0})
+    assert {type(v) for v in environment["versions"].values()} == {str}  # nothing that makes the parent import torch
 
 
 def test_first_draft_token_is_verified_too(rig: Rig) -> None:

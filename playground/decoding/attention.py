@@ -19,9 +19,10 @@ NAME = "grouped_sdpa"
 
 
 def install(module: Any) -> bool:
-    """Use it in a loaded transformers model; False where the model does not run on SDPA, which then stays as it is."""
+    """Use it in a loaded transformers model; False where that stays as it is: not on SDPA, or attention of its own."""
     config = module.config.get_text_config(decoder=True)
-    if getattr(config, "_attn_implementation", None) != "sdpa" or config is not module.config:
+    exchangeable = bool(getattr(module, "_supports_attention_backend", False)) and config is module.config
+    if not exchangeable or getattr(config, "_attn_implementation", None) != "sdpa":
         return False
     AttentionInterface.register(NAME, grouped_sdpa)
     AttentionMaskInterface.register(NAME, additive_mask)

@@ -83,7 +83,7 @@ class _RewindableLayer(DynamicLayer):
 
     def _grow(self, key_states: Tensor, value_states: Tensor, end: int) -> None:
         held = self.keys.shape[-2] if self.is_initialized else self._room
-        room = max(end, held) if not self.is_initialized else max(end, 2 * held, held + ROOM)
+        room = max(end, held) if not self.is_initialized else max(end, held + max(ROOM, held // 2))
         for name, states in (("keys", key_states), ("values", value_states)):
             buffer = states.new_empty((*states.shape[:-2], room, states.shape[-1]))
             if self.is_initialized:

@@ -24,6 +24,9 @@ from playground.engines._timing import StepTimer
 from playground.errors import PlaygroundError
 from playground.events import Event, Reason, RunFinished, Step, Token, Truncation
 
+ROOM = 2048
+"""Tokens of an answer that caches make room for at once; longer ones grow. A budget may be far more than is used."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -55,7 +58,7 @@ class Generation:
         target, sampling = plan.target, plan.sampling
         self._eos = frozenset() if sampling.ignore_eos else target.eos_ids
         self._device = target.model.device
-        expected = len(plan.prompt) + plan.budget
+        expected = len(plan.prompt) + min(plan.budget, ROOM)
         self._session = ModelSession(target.model, target.vocab_size, expected)
         self._history = History(plan.law, plan.prompt, target.vocab_size, self._device)
         self._stream = TextStream(target.vocabulary, sampling.stop, sampling.min_tokens)

@@ -118,17 +118,13 @@ def _load_tokenizer(name: str, source: str, arguments: dict[str, Any]) -> Any:
         tokenizer = AutoTokenizer.from_pretrained(source, **arguments)
         if not tokenizer.get_vocab():
             raise ValueError("it knows no tokens")
-    except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
-        raise _unloadable(name, "tokenizer", error) from error
-    except Exception as error:  # the tokenizers library raises bare Exception for every malformed file
-        if type(error) is not Exception:
-            raise
+    except Exception as error:  # a malformed file ends in any exception; all are told to the user
         raise _unloadable(name, "tokenizer", error) from error
     return tokenizer
 
 
 def _load_module(name: str, source: str, arguments: dict[str, Any], dtype: Any, attention: str) -> Any:
-    from safetensors import SafetensorError
+    import torch
     from transformers import AutoModelForCausalLM, GgufConfig
 
     if "gguf_file" in arguments:
@@ -141,7 +137,9 @@ def _load_module(name: str, source: str, arguments: dict[str, Any], dtype: Any, 
         module, report = AutoModelForCausalLM.from_pretrained(
             source, dtype=dtype, output_loading_info=True, **arguments
         )
-    except (OSError, ValueError, KeyError, TypeError, ImportError, SafetensorError) as error:
+    except (MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:  # a malformed file ends in any exception; all are told to the user
         raise _unloadable(name, "model", error) from error
     missing = sorted(report.get("missing_keys") or ())
     if missing:

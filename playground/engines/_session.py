@@ -7,19 +7,19 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from importlib import metadata
 from typing import Any
 
 import torch
+import transformers
 
-from playground import drafters
+from playground import __version__, drafters
 from playground.config import RunConfig, Speculation, checked
 from playground.decoding.draft_run import DraftRun
 from playground.decoding.law import SamplingLaw
 from playground.decoding.model import ModelSession
 from playground.drafters import Drafter
 from playground.engines import EngineContext
-from playground.engines._generation import Generation, Plan
+from playground.engines._generation import ROOM, Generation, Plan
 from playground.engines._loading import Loaded, load
 from playground.engines._prompt import render
 from playground.engines.embedded import EmbeddedOptions
@@ -74,7 +74,7 @@ class Models:
         ids, text, warnings = render(config, prompt, self._target.tokenizer)
         self._check_ids(ids)
         budget, notes = self._budget(config, options, len(ids))
-        seed = config.sampling.seed if config.sampling.seed is not None else secrets.randbits(62)
+        seed = config.sampling.seed if config.sampling.seed is not None else secrets.randbits(48)
         law = self._law(config)
         generator = None if law.greedy else torch.Generator(self._target.model.device).manual_seed(seed)
         drafter, more = self._drafter(config, law, generator, len(ids), budget)
@@ -158,7 +158,7 @@ class Models:
             prompt_length=prompt,
             generator=generator,
             model=None if draft is None else draft.model,
-            expected_length=prompt + budget,
+            expected_length=prompt + min(budget, ROOM),
         )
         drafter: Drafter = kind(options, run)
         return drafter, [] if draft is None else _draft_warnings(self._target, draft, prompt, budget)
@@ -222,7 +222,11 @@ class Models:
             "target_path": target.path,
             "draft_path": None if draft is None else draft.path,
             "runs_since_load": self._runs,
-            "versions": {name: _version(name) for name in ("torch", "transformers", "draftboard")},
+            "versions": {
+                "draftboard": __version__,
+                "torch": str(torch.__version__),
+                "transformers": transformers.__version__,
+            },
             "warnings": warnings,
         }
 
@@ -262,10 +266,3 @@ def _hardware(device: torch.device) -> str:
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     return str(describe()[-1]["name"]) if device.type == "cpu" else f"Apple {os.uname().machine}"
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "source"

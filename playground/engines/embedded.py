@@ -115,8 +115,8 @@ class Engine:
         with self._changed:
             self._waiting.append(_Submitted(run_id, config, prompt))
             position = len(self._waiting) - (self._current is None)
-            if position:
-                self._out.put((run_id, Queued(position)))
+            # Also wakes `events`, which waits without end while there is no run.
+            self._out.put((run_id, Queued(position) if position else Heartbeat()))
             self._changed.notify()
 
     def abort(self, run_id: str) -> None:
