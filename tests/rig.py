@@ -5,7 +5,7 @@ from typing import Any
 
 from playground.config import RunConfig, SamplingParams, Speculation
 from playground.engines import EngineContext
-from playground.engines._session import Models
+from playground.engines._models import Models
 from tests.scripted_model import Outcome
 
 

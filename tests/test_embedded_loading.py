@@ -11,6 +11,7 @@ import pytest
 from playground.engines import EngineContext, _device, _loading
 from playground.errors import PlaygroundError
 from tests import tiny
+from tests.rig import Rig
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +110,15 @@ def test_state_space_models_are_refused(tmp_path: Path) -> None:
 
     model = MambaForCausalLM(MambaConfig(vocab_size=tiny.VOCAB, hidden_size=16, state_size=4, num_hidden_layers=1))
     assert "keeps its state" in refused(tiny.save(tmp_path / "mamba", model, tiny.make_tokenizer())).message
+
+
+def test_a_gguf_file_is_the_same_model(whole: Path, tmp_path: Path) -> None:
+    file = tiny.make_gguf(tmp_path / "tiny.gguf", whole)
+    theirs, ours = (Rig(place).run("the quick", max_tokens=12, ignore_eos=True) for place in (whole, file))
+    assert ours.ids == theirs.ids
+    assert ours.started.prompt_token_ids == theirs.started.prompt_token_ids
+    os.truncate(file, file.stat().st_size // 2)
+    assert refused(file).code == "bad_model"
 
 
 def test_eos_of_generation_config_and_tokenizer(folder: Path) -> None:

@@ -124,6 +124,43 @@ def save(folder: Path, model: Any, tokenizer: PreTrainedTokenizerFast) -> Path:
     return folder
 
 
+def make_gguf(file: Path, source: Path) -> Path:
+    """The model folder `source` as one float32 GGUF file, tokenizer included (without its chat template)."""
+    import gguf
+
+    model = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32)
+    config, bpe = model.config, json.loads((source / "tokenizer.json").read_text())["model"]
+    writer = gguf.GGUFWriter(file, "llama")
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
+    writer.add_vocab_size(config.vocab_size)
+    writer.add_tokenizer_model("gpt2")
+    tokens = sorted(bpe["vocab"], key=bpe["vocab"].__getitem__)
+    writer.add_token_list(tokens)
+    writer.add_token_types([3 if i <= UNK_ID else 1 for i in range(len(tokens))])
+    writer.add_token_merges([" ".join(pair) for pair in bpe["merges"]])
+    writer.add_bos_token_id(BOS_ID)
+    writer.add_eos_token_id(EOS_ID)
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, config.num_hidden_layers)
+    heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
+    for name, weight in model.state_dict().items():
+        for part, count in heads.items():
+            if part in name:  # GGUF stores rotary pairs side by side
+                weight = weight.view(count, 2, -1, weight.shape[1]).swapaxes(1, 2).reshape(weight.shape)
+        writer.add_tensor(names.get_name(name, try_suffixes=(".weight",)), weight.contiguous().numpy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return file
+
+
 def random_ids(count: int, *, seed: int = 0, low: int = 3, high: int = VOCAB) -> list[int]:
     """`count` ids, none of them special."""
     source = random.Random(seed)

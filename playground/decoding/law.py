@@ -128,12 +128,16 @@ def _prefix_counts(prefix: Tensor, offset: int, rows: int, width: int) -> Tensor
 def _nucleus_floor(probs: Tensor, top_p: float) -> Tensor:
     """[n, 1]: the smallest probability inside the smallest set of tokens whose total is at least `top_p`."""
     width = probs.shape[-1]
-    sizes = (FIRST_GUESS, 16 * FIRST_GUESS, width) if probs.device.type == "cpu" else (width,)
-    for size in sizes:
-        best = probs.topk(min(size, width)).values
+    # Asking whether a guess was enough costs nothing on a CPU; elsewhere it would wait for the device.
+    guesses = (FIRST_GUESS, 16 * FIRST_GUESS) if probs.device.type == "cpu" else ()
+    for size in guesses:
+        if size < width:
+            best = probs.topk(size).values
+            mass = best.cumsum(-1)
+            if bool((mass[:, -1] >= top_p).all()):
+                break
+    else:
+        best = probs.sort(-1, descending=True).values
         mass = best.cumsum(-1)
-        # Reading the comparison costs nothing on a CPU; elsewhere the only size is the whole width.
-        if size >= width or bool((mass[:, -1] >= top_p).all()):
-            break
     last = (mass < top_p).sum(-1, keepdim=True).clamp(max=best.shape[-1] - 1)
     return best.gather(-1, last)

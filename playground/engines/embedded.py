@@ -22,7 +22,7 @@ from playground.events import Event, Heartbeat, Loading, Queued, RunFinished
 from playground.registry import discover
 
 if TYPE_CHECKING:
-    from playground.engines._session import Models
+    from playground.engines._models import Models
 
 HEARTBEAT = 0.2
 """Seconds of silence before a Heartbeat."""
@@ -160,7 +160,7 @@ class Engine:
         if self._context.offline:  # before the hub's library is imported, which reads it once
             os.environ["HF_HUB_OFFLINE"] = "1"
         try:
-            from playground.engines._session import Models
+            from playground.engines._models import Models
 
             models = Models(self._config, self._context)
             for event in models.load():
@@ -190,7 +190,7 @@ class Engine:
 
     def _perform(self, models: "Models", run: _Submitted) -> None:
         from playground.engines._child import translated
-        from playground.engines._session import is_fatal
+        from playground.engines._models import is_fatal
 
         def aborted() -> bool:
             return self._closed or run.run_id in self._aborted
