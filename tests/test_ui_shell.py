@@ -171,7 +171,7 @@ def test_the_draft_model_is_asked_for_only_where_one_is_needed(column: Column) -
 
 
 def test_a_model_that_is_not_here_is_named_under_the_pair(column: Column) -> None:
-    said = column.check("./no-such-model<b>", "draft_model", "./no-such-model<b>")
+    said = column.check("embedded", "./no-such-model<b>", "draft_model", "./no-such-model<b>")
     assert "no-such-model" in said
     assert "<b>" not in said
 

@@ -19,6 +19,9 @@ import yaml
 from playground.config import RunConfig, Speculation
 from playground.runner import Runner
 from playground.settings import Settings
+from playground.ui.context import Context
+from playground.ui.endpoint import compare_endpoint
+from playground.ui.page import page
 from storage import Store
 from tests.conftest import ROOT
 
@@ -156,6 +159,24 @@ def test_an_engine_loaded_beforehand_serves_the_next_run_without_loading(tmp_pat
         assert "Loading" not in kinds
         assert kinds[-1] == "RunFinished"
         assert store.runs().total == 1
+    finally:
+        runner.close()
+        store.close()
+
+
+def test_programs_get_a_comparison_as_json_from_the_one_named_endpoint(tmp_path: Path) -> None:
+    store = Store(tmp_path / "runs.db")
+    runner = Runner(Settings(data=tmp_path), store)
+    context = Context.of(Settings(data=tmp_path), store, runner)
+    compare = compare_endpoint(context)
+    overrides = {"engine": "scripted", "engine_options": {"load_seconds": 0.1, "pace": False}, "max_tokens": 20}
+    try:
+        found = json.loads(json.dumps(compare("Hello", "default", overrides), allow_nan=False))
+        assert found["outputs_identical"] is True
+        assert found["speculative"]["num_delivered"] == 20
+        assert store.runs(source="api").total == 2
+        assert "temperature" in compare("Hello", "default", {"temperature": "hot"})["error"]
+        assert set(page(context).get_api_info()["named_endpoints"]) == {"/compare"}
     finally:
         runner.close()
         store.close()

@@ -24,6 +24,9 @@ from playground.ui.render import esc
 from playground.ui.strings_fields import option_models
 from playground.ui.wiring import Wiring
 
+SCRIPTED = "scripted"
+"""The one engine that loads no model."""
+
 NO_METHOD = "none"
 """The method of a run without speculation."""
 
@@ -81,7 +84,8 @@ class Column:
         self.draft = self._choice(
             "speculation.model", Speculation, models, speculation.model, custom=True, visible=needs_model(method)
         )
-        self.compatible = gr.HTML("", elem_id="compatible", padding=False)
+        said = self.check(config.engine, config.target, method, speculation.model)
+        self.compatible = gr.HTML(said, elem_id="compatible", padding=False)
         heading("column.speculation")
         self._add(*controls_for(Speculation, "speculation", ("num_speculative_tokens",)))
         self._option_groups("options.", options_or_none(config.engine, method))
@@ -191,7 +195,7 @@ class Column:
         updates[self.method] = gr.update(choices=[NO_METHOD, *method_names(config.engine)], value=method)
         for component, update in self._visible(config.engine, method).items():
             updates[component] = {**updates.get(component, {}), **update}
-        updates[self.compatible] = self.check(config.target, method, speculation.model)
+        updates[self.compatible] = self.check(config.engine, config.target, method, speculation.model)
         return updates
 
     def _visible(self, engine: str, method: str) -> Update:
@@ -209,20 +213,22 @@ class Column:
         return {**updates, self.method: gr.update(choices=methods, value=kept)}
 
     def on_pair(self, engine: str, target: str, method: str, draft: str | None) -> Update:
-        return {**self._visible(engine, method), self.compatible: self.check(target, method, draft)}
+        return {**self._visible(engine, method), self.compatible: self.check(engine, target, method, draft)}
 
-    def refresh(self, target: str, method: str, draft: str | None) -> Update:
+    def refresh(self, engine: str, target: str, method: str, draft: str | None) -> Update:
         """The models and presets that are on this machine now, and what they say of the pair."""
         models = [model.name for model in catalogue(self.settings)]
         return {
-            self.compatible: self.check(target, method, draft),
+            self.compatible: self.check(engine, target, method, draft),
             self.target: gr.update(choices=models),
             self.draft: gr.update(choices=models),
             self.preset: gr.update(choices=preset_names(self.settings)),
         }
 
-    def check(self, target: str, method: str, draft: str | None) -> str:
+    def check(self, engine: str, target: str, method: str, draft: str | None) -> str:
         """The line under the pair: can this draft model draft for this target, and why not."""
+        if engine == SCRIPTED:
+            return _line("note", i18n.tr("column.scripted"))
         paths = model_paths(self.settings)
         if not needs_model(method):
             model = next((m for m in catalogue(self.settings) if m.name == target), None)
@@ -245,7 +251,7 @@ def preset_names(settings: Settings) -> list[str]:
 
 def engine_names() -> list[str]:
     """The embedded engine first, the scripted one last."""
-    order = {"embedded": 0, "scripted": 2}
+    order = {"embedded": 0, SCRIPTED: 2}
     return sorted(discover(engines.PACKAGE), key=lambda name: (order.get(name, 1), name))
 
 
@@ -291,6 +297,7 @@ def fold_button(key: str) -> gr.HTML:
     """Folds the `fold-body` after it (shell.js). No accordion: Gradio takes a closed one's widgets out of the page."""
     return gr.HTML(
         f'<button type="button" class="fold-button" aria-expanded="false">{i18n.tr(key)}</button>',
+        apply_default_css=False,
         elem_classes="fold-head",
     )
 

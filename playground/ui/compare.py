@@ -65,6 +65,7 @@ class Compare:
             self.link = gr.Button(i18n.label("compare.link"), elem_classes="small")
             self.save = gr.Button(i18n.label("compare.save"), elem_classes="small", elem_id="save")
             self.export = gr.Button(i18n.label("compare.export"), elem_classes="small", elem_id="to-export")
+        with self.stage.foot:
             self.form = SaveForm(context)
         self.outputs: list[Any] = [*self.stage.outputs, self.run_button, self.stop_button]
         self._wire(wiring)
@@ -186,6 +187,7 @@ class Compare:
             yield from self.open(request, ids, speed)
         else:
             gr.Info(str(i18n.tr("save.nothing")), duration=4, title="")
+            yield [gr.skip()] * len(self.outputs)
 
     def shown_ids(self, shown: Shown) -> str:
         """For the link: the ids as JSON text."""

@@ -14,6 +14,7 @@ from playground.ui import i18n
 from playground.ui.column import Update
 from playground.ui.compare import Compare
 from playground.ui.context import Context
+from playground.ui.endpoint import compare_endpoint
 from playground.ui.export_tab import ExportTab, imported_preset
 from playground.ui.header import head, header
 from playground.ui.history import History, selected
@@ -39,6 +40,7 @@ def page(context: Context) -> gr.Blocks:
                 export = ExportTab(context, wiring)
             with gr.Tab(i18n.label("tab.history"), id="history", elem_id="history-tab", render_children=True):
                 history = History(context, wiring)
+        gr.api(compare_endpoint(context), api_name="compare", concurrency_limit=None)
         Joins(context, tabs, compare, export, history).wire(blocks, wiring, export_tab)
     blocks.queue(default_concurrency_limit=16)
     return blocks
@@ -55,7 +57,9 @@ class Joins:
         settings = [self.compare.prompt, *self.compare.column.outputs]
         chosen = [self.tabs, self.export.source, self.export.run, self.export.preset]
         column = self.compare.column
-        blocks.load(column.refresh, [column.target, column.method, column.draft], column.outputs, **quick)
+        blocks.load(
+            column.refresh, [column.engine, column.target, column.method, column.draft], column.outputs, **quick
+        )
         blocks.load(self.linked_settings, None, settings, **quick)
         blocks.load(self.linked, None, **streams)
         blocks.unload(self.compare.stop)
@@ -71,6 +75,8 @@ class Joins:
         """`?run=ID` or `?run=ID,ID`: shown at once."""
         if ids := linked_runs(request):
             yield from self.compare.open(request, ids, None)
+        else:
+            yield [gr.skip()] * len(self.compare.outputs)  # without a word Gradio would empty them all
 
     def linked_settings(self, request: gr.Request) -> Update:
         try:

@@ -42,7 +42,7 @@ class Stage:
         self.strip = gr.HTML(verdict_strip(None), elem_id="strip")
         with gr.Row(elem_id="panes"):
             self.panes: dict[Arm, gr.HTML] = {arm: TokenPane(arm, elem_id=f"pane-{arm}") for arm in ARMS}
-        with gr.Column(elem_id="stage-foot"):
+        with gr.Column(elem_id="stage-foot") as self.foot:
             self.actions = gr.Row(elem_id="actions")
             with gr.Tabs(elem_id="below"):
                 self.charts = {
@@ -90,8 +90,8 @@ class Showing:
         recorded = recorded or {}
         self.feeds = {arm: Feed(f"{shown[arm]}~{number}", recorded=recorded.get(arm)) for arm in self.arms}
         self._steps = {arm: steps.begin(shown[arm]) for arm in self.arms}
-        self._samples: list[GpuSample] = []
-        self._begun: set[Arm] = set()
+        self._samples: dict[Arm, list[GpuSample]] = {arm: [] for arm in self.arms}
+        self._begun: list[Arm] = []
         self._first = True
         self._due = {"strip": 0.0, "charts": 0.0}
         self._dirty = True
@@ -100,10 +100,11 @@ class Showing:
         self.fold.add(arm, event)
         self.feeds[arm].add(event)
         self._steps[arm].add(event)
-        self._begun.add(arm)
+        if arm not in self._begun:
+            self._begun.append(arm)
         self._dirty |= not isinstance(event, Heartbeat | Loading | Queued)
         if isinstance(event, GpuSample):
-            self._samples.append(event)
+            self._samples[arm].append(event)
 
     def fail(self, ending: RunFinished) -> None:
         """End the arm that is under way."""
@@ -149,14 +150,16 @@ class Showing:
         return replace(found, why_not_compared=self._why_not) if self._why_not else found
 
     def _charts(self, *, live: bool) -> list[str]:
-        """By position, timeline, why, device. Live ones leave out the tables, which cost most of their size."""
-        main = self.arms[-1]
-        result = self.fold.results[main]
+        """By position, timeline, why, device. Live ones leave out the tables, which cost most of their size.
+
+        The two arms' times have zeros of their own, so timeline and device show the arm that began last.
+        """
+        now = self._begun[-1] if self._begun else self.arms[-1]
         return [
-            charts.by_position(result, live),
-            charts.timeline(self._steps[main].list, live),
+            charts.by_position(self.fold.results[self.arms[-1]], live),
+            charts.timeline(self._steps[now].list, live),
             charts.why(self.comparison if len(self.arms) == 2 else None),
-            charts.device_chart(self._samples, result.joules_per_token, live),
+            charts.device_chart(self._samples[now], self.fold.results[now].joules_per_token, live),
         ]
 
 

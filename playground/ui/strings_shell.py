@@ -41,6 +41,10 @@ STRINGS: dict[str, dict[str, str]] = {
     },
     "column.no_draft": {"en": "This method needs no draft model.", "zh-CN": "此方法不需要草稿模型。"},
     "column.no_speculation": {"en": "Nothing is drafted: the baseline alone.", "zh-CN": "不起草：仅运行基线。"},
+    "column.scripted": {
+        "en": "Canned text, for looking at the page: no model runs, nothing is measured.",
+        "zh-CN": "预置文本，用于查看页面：不运行模型，也不做测量。",
+    },
     "column.random": {"en": "random", "zh-CN": "随机"},
     "column.none": {"en": "none", "zh-CN": "无"},
     "pair.vocabulary_compatible": {"en": "Same vocabulary.", "zh-CN": "词表相同。"},

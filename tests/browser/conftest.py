@@ -153,9 +153,14 @@ def choose(page: Any, name: str, says: str = "") -> None:
 
 
 def ask(page: Any, prompt: str = "Tell me about drafts.") -> None:
+    """Runs a prompt; returns once the run has begun, which a fast one may have ended again."""
     page.locator("#prompt textarea").fill(prompt)
+    page.evaluate(
+        """() => { const run = document.querySelector("#run"); window.begun = false;
+          new MutationObserver(() => { window.begun ||= run.disabled; }).observe(run, { attributes: true }); }"""
+    )
     page.keyboard.press("Control+Enter")
-    page.locator("#run:disabled").wait_for()
+    page.wait_for_function("window.begun")
 
 
 def finished(page: Any) -> None:
