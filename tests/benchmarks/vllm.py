@@ -147,8 +147,8 @@ def alternate(
 ) -> dict[str, list[float]]:
     """Tokens/s per arm and prompt: the best of the repeats, since what disturbs a run only slows it."""
     names = list(by_name)
-    for arm in by_name.values():
-        arm(prompts[0][2], prompts[0][1])  # warm-up, never counted
+    for timed in by_name.values():
+        timed(prompts[0][2], prompts[0][1])  # warm-up, never counted
     speeds: dict[str, list[float]] = {name: [] for name in names}
     for number, (name, prompt, ids) in enumerate(prompts):
         best = dict.fromkeys(names, 0.0)
