@@ -87,10 +87,10 @@ def test_greedy_output_is_the_baselines(rig: Rig, method: str, k: int) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_penalties_equal_the_baseline_with_the_same_settings(rig: Rig, method: str, settings: dict[str, Any]) -> None:
     """CASES 22."""
+    baseline = rig.run(PROMPTS[0], max_tokens=24, **settings)
     for k in (1, 3, 7):
         for form in forms(method, k):
-            baseline = rig.run(PROMPTS[0], max_tokens=30, **settings)
-            assert rig.run(PROMPTS[0], form, max_tokens=30, **settings).ids == baseline.ids
+            assert rig.run(PROMPTS[0], form, max_tokens=24, **settings).ids == baseline.ids
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -141,7 +141,19 @@ def test_nothing_to_go_by(rig: Rig, method: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_up_to_the_last_position_of_the_context(rig: Rig, method: str, tmp_path: Path) -> None:
+def test_up_to_the_last_position_the_model_has(method: str, tmp_path: Path) -> None:
+    """CASES 15: the same where the limit is the model's own, so that one position more would fail."""
+    target = tiny.make_model(tmp_path / "small", max_position_embeddings=24)
+    rig = Rig(target, dict.fromkeys(DRAFTS, target))
+    for prompt in ("the quick brown", "the quick brown fox ju"):
+        baseline = rig.run(prompt, max_tokens=100, ignore_eos=True)
+        assert len(baseline.started.prompt_token_ids) + len(baseline.ids) == 24
+        for form in forms(method, 5)[:1]:
+            assert rig.run(prompt, form, max_tokens=100, ignore_eos=True).ids == baseline.ids
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_up_to_the_last_position_of_the_context(rig: Rig, method: str) -> None:
     """CASES 15: prompt + max_tokens = context exactly, then fewer left than asked: k shrinks, no error."""
     limit = {"engine_options": {"max_model_len": 24}}
     prompt = "the quick brown"

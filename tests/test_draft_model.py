@@ -12,7 +12,7 @@ from transformers import LlamaForCausalLM
 from playground.decoding.accept import draw
 from playground.decoding.draft_run import DraftRun
 from playground.decoding.law import History, SamplingLaw
-from playground.decoding.model import CausalModel
+from playground.decoding.model import CausalModel, ModelSession
 from playground.drafters.draft_model import Drafter, DraftModelOptions
 from tests import tiny
 from tests.rig import Rig, draft_model
@@ -60,6 +60,26 @@ def test_after_any_outcome_the_next_draft_is_a_fresh_models(data: st.DataObject)
             accepted = data.draw(st.integers(0, len(ids)))
             context += ids[:accepted]
             context.append(data.draw(st.integers(3, tiny.VOCAB - 1)))
+
+
+def test_only_new_tokens_are_fed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CASES 8: after a rejection one token, after full acceptance two (the last draft was never fed)."""
+    fed: list[int] = []
+    feed = ModelSession.feed
+
+    def watched(self: ModelSession, ids: torch.Tensor, keep: int) -> torch.Tensor:
+        fed.append(len(ids))
+        return feed(self, ids, keep)
+
+    monkeypatch.setattr(ModelSession, "feed", watched)
+    made, context = drafter(), tiny.random_ids(6)
+    with torch.inference_mode():
+        made.propose(context, 0)
+        for accepted, new in ((3, 1), (3, 2), (1, 2), (0, 1), (3, 1)):
+            fed.clear()
+            ids = made.propose(context, 3).token_ids.tolist()
+            assert fed == [new, 1, 1]
+            context += [*ids[:accepted], 7]
 
 
 @settings(max_examples=20, deadline=None)
