@@ -6,6 +6,7 @@ from typing import Any
 from playground.config import RunConfig, SamplingParams, Speculation
 from playground.engines import EngineContext
 from playground.engines._models import Models
+from playground.engines._run import run
 from tests.scripted_model import Outcome
 
 
@@ -31,7 +32,7 @@ class Rig:
         chosen = self.config.model_copy(
             update={"speculation": speculation, "sampling": SamplingParams(**sampling), **(config or {})}
         )
-        return Outcome(list(self.models.run(chosen, prompt, lambda: False)))
+        return Outcome(list(run(self.models, chosen, prompt, lambda: False)))
 
 
 def ngram(k: int = 4, **options: Any) -> Speculation:

@@ -102,7 +102,7 @@ def test_warm_up_covers_every_shape_of_a_run(rig: Rig) -> None:
     """CASES 25: also for a larger k than the engine was loaded with."""
     out = rig.run(PROMPT, ngram(8), max_tokens=4)
     assert any(isinstance(event, Loading) and event.stage == "warm-up" for event in out.events)
-    assert rig.models._target.warmed >= set(range(1, 10))
+    assert rig.models.target.warmed >= set(range(1, 10))
     again = rig.run(PROMPT, ngram(8), max_tokens=4)
     assert isinstance(again.events[0], RunStarted)
 
@@ -290,7 +290,7 @@ def test_first_draft_token_is_verified_too(rig: Rig) -> None:
     baseline = rig.run(prompt, max_tokens=12, ignore_eos=True)
     out = rig.run(prompt, ngram(4), max_tokens=12, ignore_eos=True)
     assert out.ids == baseline.ids
-    assert baseline.ids[0] != rig.models._target.tokenizer("a")["input_ids"][-1]
+    assert baseline.ids[0] != rig.models.target.tokenizer("a")["input_ids"][-1]
 
 
 def test_candidates_and_probabilities(rig: Rig) -> None:
@@ -318,6 +318,17 @@ def test_candidates_and_probabilities(rig: Rig) -> None:
                     )
             # Greedy drafts are certain to the accept test; at temperature 0 both laws are shown as softmax.
             assert all((t.draft_prob == 1.0) == bool(sampling) for t in step.rejected)
+
+
+def test_drafts_are_loaded_when_first_asked_for_and_few_are_kept(folders: dict[str, Path]) -> None:
+    rig = Rig(folders["target"], folders)
+
+    def loads(name: str) -> bool:
+        out = rig.run(PROMPT, draft_model(name), max_tokens=2)
+        return any(isinstance(event, Loading) and event.stage == "draft" for event in out.events)
+
+    assert not loads("target")  # its own weights serve twice
+    assert [loads(name) for name in ("near", "near", "padded", "short", "padded", "near")] == [1, 0, 1, 1, 0, 1]
 
 
 def test_no_candidates_when_not_asked(folders: dict[str, Path]) -> None:

@@ -190,7 +190,8 @@ class Engine:
 
     def _perform(self, models: "Models", run: _Submitted) -> None:
         from playground.engines._child import translated
-        from playground.engines._models import is_fatal
+        from playground.engines._run import is_fatal
+        from playground.engines._run import run as start
 
         def aborted() -> bool:
             return self._closed or run.run_id in self._aborted
@@ -199,7 +200,7 @@ class Engine:
         failure: BaseException | None = None
         origin = time.perf_counter()
         try:
-            for event in models.run(run.config, run.prompt, aborted):
+            for event in start(models, run.config, run.prompt, aborted):
                 if isinstance(event, RunFinished):
                     finished = event
                 else:
