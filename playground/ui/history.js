@@ -111,7 +111,11 @@ function frame() {
   forth.setAttribute("aria-label", W("next")); forth.title = W("next");
   for (const name of Object.keys(ACTS)) buttons[name].textContent = W(`act.${name}`);
 }
+let postponed = false;
 function draw() {
+  // While a note is being written its line stays as it is.
+  postponed = !!body.querySelector(".h-note-input");
+  if (postponed) return;
   head.replaceChildren();
   const all = make("input", "", make("th", "h-check", head));
   all.type = "checkbox"; all.setAttribute("aria-label", W("select_all"));
@@ -129,7 +133,7 @@ function draw() {
     button.addEventListener("click", () => {
       query.descending = here ? !query.descending : !["target", "method", "status"].includes(field);
       query.sort = field; query.offset = 0;
-      load().then(() => head.querySelector(`[data-field="${field}"] button`)?.focus());
+      load().then(() => { if (document.activeElement === document.body) head.querySelector(`[data-field="${field}"] button`)?.focus(); });
     });
     cell.dataset.field = field;
   }
@@ -190,7 +194,8 @@ function noteCell(td, row) {
       done = true;
       if (keep && input.value !== row.note) { const found = await ask("note_run", [row.run_id, input.value]); if (!found.error) row.note = found.note; }
       td.replaceChildren(); noteCell(td, row);
-      if (document.activeElement === document.body) td.querySelector("button").focus();
+      if (postponed) draw();
+      if (document.activeElement === document.body) td.querySelector("button")?.focus();
     };
     input.addEventListener("keydown", (event) => { if (event.key === "Enter") end(true); if (event.key === "Escape") { event.stopPropagation(); end(false); } });
     input.addEventListener("blur", () => end(true));
