@@ -48,7 +48,8 @@ def _missing() -> dict[str, str]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where CI is set nothing is skipped for want of a tool: such tests run, and fail."""
+    """Where CI is set nothing is skipped for want of a tool: such tests run, and fail. Browser tests run last."""
+    items.sort(key=lambda item: "browser" in item.keywords)
     missing = {} if machine.in_ci() else _missing()
     for marker, why in missing.items():
         for item in items:

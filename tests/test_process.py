@@ -17,6 +17,7 @@ from playground.engines import EngineContext
 from playground.errors import PlaygroundError
 from playground.events import Heartbeat, Loading, RunFinished, RunStarted, Step
 from playground.process import EngineProcess
+from tests.children import children
 
 SCRIPTED = "playground.engines.scripted"
 WORKER = "tests.engine_with_worker"
@@ -29,13 +30,14 @@ def scripted(**options):
 @contextmanager
 def started(module, config):
     """A loaded process and its loading events; afterwards nothing of it may be left."""
+    before = children()
     engine = EngineProcess(module, config, EngineContext())
     try:
         loading = list(engine.load())
         yield engine, loading
     finally:
         engine.close()
-        assert psutil.Process().children(recursive=True) == []
+        assert children() <= before
 
 
 def gone(pid, seconds=10):
@@ -169,11 +171,12 @@ def test_a_run_the_engine_refuses_ends_alone():
 
 @pytest.mark.parametrize("then", ["slow", "stuck"])
 def test_closing_the_loading_ends_the_child_and_its_workers(then):
+    before = children()
     engine = EngineProcess(WORKER, RunConfig(engine_options={"then": then}), EngineContext())
     loading = engine.load()
     worker = next(int(e.detail) for e in loading if isinstance(e, Loading) and e.stage == "worker")
     loading.close()
-    assert psutil.Process().children(recursive=True) == []
+    assert children() <= before
     assert gone(worker)
 
 
@@ -208,6 +211,7 @@ from playground.config import RunConfig
 from playground.engines import EngineContext
 from playground.events import Loading
 from playground.process import EngineProcess
+from tests.children import children
 
 engine = EngineProcess("tests.engine_with_worker", RunConfig(engine_options={"then": sys.argv[1]}), EngineContext())
 loading = engine.load()

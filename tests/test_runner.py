@@ -19,6 +19,7 @@ from playground.metrics import RunResult
 from playground.runner import Runner, check, new_id
 from playground.settings import Settings
 from storage import Store
+from tests.children import children
 
 FAST = {"load_seconds": 0, "prefill_seconds": 0, "pace": False}
 
@@ -46,10 +47,11 @@ def store(tmp_path):
 
 @pytest.fixture
 def runner(settings, store):
+    before = children()
     runner = Runner(settings, store)
     yield runner
     runner.close()
-    assert psutil.Process().children(recursive=True) == []
+    assert children() <= before
     assert runner.status().state == "none"
 
 
@@ -291,6 +293,7 @@ def test_aborting_a_comparison_by_any_of_its_ids(runner, store, by):
 
 
 def test_abort_while_loading_ends_the_child(runner, store):
+    before = children()
     reader = Reader(runner.start_run(config(load_seconds=500), "x"))
     while not any(isinstance(event, Loading) and event.stage == "weights" for event in reader.events):
         time.sleep(0.01)
@@ -299,7 +302,7 @@ def test_abort_while_loading_ends_the_child(runner, store):
     reader.job.abort()
     assert only_ending(reader.done()).reason == "cancelled"
     assert runner.status().state == "none"
-    assert psutil.Process().children(recursive=True) == []
+    assert children() <= before
     assert stored_status(store, reader.job.run_id) == "cancelled"
 
 

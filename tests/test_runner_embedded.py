@@ -3,7 +3,6 @@
 import os
 import signal
 
-import psutil
 import pytest
 
 from playground.config import RunConfig, SamplingParams, Speculation
@@ -11,6 +10,7 @@ from playground.events import Loading, RunFinished, Step
 from playground.runner import Runner
 from playground.settings import Settings
 from storage import Store
+from tests.children import children
 
 pytestmark = pytest.mark.real
 
@@ -19,11 +19,12 @@ pytestmark = pytest.mark.real
 def runner(tmp_path):
     settings = Settings(data=tmp_path, device="cpu", threads=1)
     store = Store(settings.database_path)
+    before = children()
     runner = Runner(settings, store)
     yield runner
     runner.close()
     store.close()
-    assert psutil.Process().children(recursive=True) == []
+    assert children() <= before
 
 
 def config(model, max_tokens=24):
@@ -70,11 +71,12 @@ def test_compare_stop_crash_and_go_on(runner, default_model):
 
 
 def test_abort_while_loading_a_model(runner, default_model):
+    before = children()
     run = runner.start_run(config(default_model), PROMPT)
     next(event for event in run if isinstance(event, Loading) and event.stage != "start")
     run.abort()
     assert list(run)[-1].reason == "cancelled"
-    assert psutil.Process().children(recursive=True) == []
+    assert children() <= before
 
 
 def test_a_folder_without_a_model_is_one_sentence(runner, tmp_path):

@@ -192,10 +192,13 @@ function noteCell(td, row) {
     const end = async (keep) => {
       if (done) return;
       done = true;
-      if (keep && input.value !== row.note) { const found = await ask("note_run", [row.run_id, input.value]); if (!found.error) row.note = found.note; }
+      const found = keep && input.value !== row.note ? await ask("note_run", [row.run_id, input.value]) : null;
+      const saved = found && !found.error;
+      if (saved) row.note = found.note;
       td.replaceChildren(); noteCell(td, row);
-      if (postponed) draw();
-      if (document.activeElement === document.body) td.querySelector("button")?.focus();
+      // Rows that arrived while the note was being written, or are still on their way, know the old one.
+      if (saved) await load(); else if (postponed) draw();
+      if (document.activeElement === document.body) body.querySelector(`[data-run="${CSS.escape(row.run_id)}"] .h-note`)?.focus();
     };
     input.addEventListener("keydown", (event) => { if (event.key === "Enter") end(true); if (event.key === "Escape") { event.stopPropagation(); end(false); } });
     input.addEventListener("blur", () => end(true));
