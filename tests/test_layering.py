@@ -16,7 +16,7 @@ LAYERS: tuple[str, ...] = (
     " playground.detokenise playground.decoding playground.drafters playground.engines"
     " playground.exporters playground.importers",
     "playground.process playground.models playground.pairs playground.presets playground.evidence playground.exchange"
-    " playground.overrides storage playground.drafters.* playground.engines.* playground.exporters.*"
+    " playground.overrides playground.suites storage playground.drafters.* playground.engines.* playground.exporters.*"
     " playground.importers.*",
     "playground.runner playground.live playground.jobs playground.bench playground.tune playground.replay",
     "playground.api playground.cli playground.notebook playground.results playground.terminal playground.ui"
