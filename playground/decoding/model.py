@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from playground.decoding.cache import RewindableCache
+from playground.decoding.lean import LeanForward
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +18,12 @@ class CausalModel:
     Attributes:
         module: transformers' causal language model, in eval mode, on its device.
         max_positions: how many positions it was made for.
+        lean: stands in for the module's own forward pass, where it can.
     """
 
     module: Any
     max_positions: int
+    lean: LeanForward | None = None
     positions: Tensor = field(init=False, repr=False)
     accepts: frozenset[str] = field(init=False, repr=False)
 
@@ -51,11 +54,19 @@ class ModelSession:
     Args:
         vocab_size: logits from here on are padding and are cut off; missing ones are -inf.
         expected_length: positions to make room for at once.
+        taps: layers before which the hidden states are kept, ascending; transformers' number of `hidden_states`.
+
+    Attributes:
+        tapped: after `feed` of n ids, one [n, hidden size] for each of `taps`.
     """
 
-    def __init__(self, model: CausalModel, vocab_size: int, expected_length: int = 0) -> None:
+    def __init__(
+        self, model: CausalModel, vocab_size: int, expected_length: int = 0, taps: tuple[int, ...] = ()
+    ) -> None:
         self.model = model
         self.vocab_size = vocab_size
+        self.taps = taps
+        self.tapped: tuple[Tensor, ...] = ()
         self.cache = RewindableCache(model.module.config, min(expected_length, model.max_positions))
 
     @property
@@ -77,16 +88,29 @@ class ModelSession:
         end = self.length + count
         if end > self.model.max_positions:
             raise ValueError(f"{end} positions asked of a model made for {self.model.max_positions}")
+        if self.model.lean is not None:
+            logits, self.tapped = self.model.lean(ids, self.cache, self.length, keep, self.taps)
+        else:
+            logits = self._plain(ids, end, keep)
+        self.cache.advance(count)
+        return self._fitted(logits)
+
+    def _plain(self, ids: Tensor, end: int, keep: int) -> Tensor:
+        """By the module's own forward pass."""
         arguments: dict[str, Any] = {}
         if "position_ids" in self.model.accepts:
             arguments["position_ids"] = self.model.positions[:, self.length : end]
         if "logits_to_keep" in self.model.accepts:
             arguments["logits_to_keep"] = max(keep, 1)
+        if self.taps:
+            arguments["output_hidden_states"] = True
         output = self.model.module(
             input_ids=ids.unsqueeze(0), past_key_values=self.cache, use_cache=True, return_dict=True, **arguments
         )
-        self.cache.advance(count)
-        return self._fitted(output.logits[0, -keep:] if keep else output.logits[0, :0])
+        if self.taps:
+            self.tapped = tuple(output.hidden_states[tap][0] for tap in self.taps)
+        logits: Tensor = output.logits[0, -keep:] if keep else output.logits[0, :0]
+        return logits
 
     def _fitted(self, logits: Tensor) -> Tensor:
         logits = logits[:, : self.vocab_size].float()
