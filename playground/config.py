@@ -89,6 +89,15 @@ class Speculation(BaseModel):
     options: dict[str, Any] = Field(default_factory=dict, title="Options", description="The method's own options.")
 
 
+class Message(BaseModel):
+    """One earlier message of a conversation."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    role: Literal["user", "assistant"]
+    content: str = Field(max_length=MAX_TEXT)
+
+
 class RunConfig(BaseModel):
     """Everything that decides what one run does, except the prompt. `speculation=None` IS the baseline."""
 
@@ -110,6 +119,13 @@ class RunConfig(BaseModel):
     chat: bool = Field(True, title="Chat template", description="Wrap the prompt in the target's own chat template.")
     system_prompt: str = Field(
         "", max_length=MAX_TEXT, title="System prompt", description="Only with a chat template; empty leaves it out."
+    )
+    history: tuple[Message, ...] = Field(
+        (),
+        max_length=64,
+        title="History",
+        description="What was said before the prompt, in a conversation.",
+        exclude_if=lambda history: not history,  # most runs are no conversation, and no preset is
     )
 
     def baseline(self) -> "RunConfig":

@@ -55,6 +55,14 @@ class CompareJob(_Job, Iterator[tuple[Arm, Event]]):
         return self._arms[info.run_id], event
 
 
+class BatchJob(_Job, Iterator[tuple[str, Event]]):
+    """Several runs in one turn: an iterator of (run id, event)."""
+
+    def __next__(self) -> tuple[str, Event]:
+        info, event = next(self._events)
+        return info.run_id, event
+
+
 def new_id() -> str:
     """A run's name: 13 characters, URL-safe, sorting by time, within one process also in one millisecond."""
     global _last_ms

@@ -124,8 +124,10 @@ def delete_preset(name: str, settings: Settings) -> None:
 def explicit(config: RunConfig) -> RunConfig:
     """`config` with its method's options all written out, so that a later change of a default changes nothing.
 
-    Where engine, method or an option is not known here, `config` as it is.
+    Without the conversation that a run went on with: that belongs to its prompt. Where engine, method or an option is
+    not known here, `config` as it is.
     """
+    config = config.model_copy(update={"history": ()})
     engine, spec = discover(engines.PACKAGE).get(config.engine), config.speculation
     options = engine.Engine.methods().get(spec.method) if engine and spec else None
     if spec is None or options is None:

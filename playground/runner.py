@@ -7,7 +7,7 @@ and no command line, and never touches a device: engines live in child processes
 
 import logging
 import weakref
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
@@ -18,15 +18,16 @@ from playground.config import MAX_TEXT, RunConfig, checked
 from playground.errors import PlaygroundError
 from playground.events import RunFinished, Step
 from playground.gpu import with_gpu
-from playground.jobs import CompareJob, RunJob, Tagged, new_id
+from playground.jobs import BatchJob, CompareJob, RunJob, Tagged, new_id
 from playground.live import Events, LiveEngine, engine_class
 from playground.models import model_paths
 from playground.registry import discover
 from playground.settings import Settings
+from playground.together import merged
 from playground.turns import Ticket, Turns
 from storage import RunInfo, Store
 
-__all__ = ["Arm", "CompareJob", "EngineStatus", "RunJob", "Runner", "check", "new_id"]
+__all__ = ["Arm", "BatchJob", "CompareJob", "EngineStatus", "RunJob", "Runner", "check", "new_id"]
 
 log = logging.getLogger(__name__)
 
@@ -102,6 +103,28 @@ class Runner:
         ticket = self._ticket(comparison, *run_ids.values())
         return CompareJob(comparison, run_ids, self._serve(ticket, infos), lambda: self.abort(comparison))
 
+    def start_batch(self, runs: Sequence[RunInfo], *, together: bool = False) -> BatchJob:
+        """Several runs in one turn, so that nobody else's comes between them; after one that failed none is begun.
+
+        Args:
+            together: all in flight at once on one engine, loaded for the first; without device samples.
+
+        Raises:
+            PlaygroundError: at once, for a config or prompt that cannot run.
+        """
+        for info in runs:
+            check(info.config, info.prompt)
+        batch = new_id()
+        ticket = self._ticket(batch, *(info.run_id for info in runs))
+        serve = self._serve_together if together else self._serve
+        return BatchJob(serve(ticket, list(runs)), lambda: self.abort(batch))
+
+    def one_load(self, config: RunConfig) -> bool:
+        """Whether one loaded engine serves both a config and its baseline, so that their runs can take turns."""
+        context = self._settings.engine_context(model_paths(self._settings))
+        engine = engine_class(config.engine)
+        return bool(engine.load_key(config, context) == engine.load_key(config.baseline(), context))
+
     def preload(self, config: RunConfig) -> None:
         """Loads the engine of `config` in its turn, so that the next run with it starts at once. Nothing is recorded.
 
@@ -176,6 +199,36 @@ class Runner:
                         yield info, event
         finally:
             self._end_turn(ticket)
+
+    def _serve_together(self, ticket: Ticket, infos: list[RunInfo]) -> Tagged:
+        """All runs of a ticket at once, on the engine of the first."""
+        failure: PlaygroundError | None = None
+
+        def live(info: RunInfo) -> Events:
+            if failure is not None:
+                raise failure
+            yield from self._engine.generate(info.run_id, info.config, info.prompt, lambda: ticket.aborted)
+
+        try:
+            try:
+                with closing(self._prepared(ticket, infos[0])) as preparing:
+                    for event in preparing:
+                        yield infos[0], event
+            except PlaygroundError as error:
+                failure = error
+            streams = [(info, self._recorded(info, self._ended(ticket, live(info)))) for info in infos]
+            yield from merged(streams, ticket.abort)
+        finally:
+            self._end_turn(ticket)
+
+    def _prepared(self, ticket: Ticket, info: RunInfo) -> Events:
+        """Its turn and its engine, or nothing where it was aborted meanwhile."""
+        yield from self._turns.wait(ticket)
+        if ticket.state == "served" and not ticket.aborted:
+            self._served, self._run_id = ticket, info.run_id
+            context = self._settings.engine_context(model_paths(self._settings))
+            purpose = f"{info.source}, {info.config.engine} with {info.config.target}"
+            yield from self._engine.ready(info.config, context, purpose, lambda: ticket.aborted)
 
     def _end_turn(self, ticket: Ticket) -> None:
         if self._served is ticket:

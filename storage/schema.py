@@ -177,6 +177,67 @@ def m001_runs_steps_samples(db: Database) -> None:
     _add_search(db)
 
 
+BENCHMARKS = """
+CREATE TABLE benchmarks (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    benchmark_id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL CHECK (kind IN ('bench', 'tune')),
+    title TEXT NOT NULL,
+    status TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    ended_at TEXT,
+    process_id INTEGER,
+    process_started REAL,
+    error TEXT NOT NULL DEFAULT '',
+    hint TEXT NOT NULL DEFAULT '',
+    plan TEXT NOT NULL,
+    report TEXT
+) STRICT
+"""
+
+BENCHMARK_RUNS = """
+CREATE TABLE benchmark_runs (
+    benchmark INTEGER NOT NULL REFERENCES benchmarks(id) ON DELETE CASCADE,
+    place INTEGER NOT NULL,
+    run_id TEXT NOT NULL UNIQUE,
+    phase TEXT NOT NULL,
+    item INTEGER NOT NULL,
+    turn INTEGER NOT NULL,
+    arm TEXT NOT NULL,
+    repeat INTEGER NOT NULL,
+    candidate INTEGER,
+    level INTEGER NOT NULL,
+    wave INTEGER,
+    cold INTEGER NOT NULL DEFAULT 0,
+    wall_seconds REAL,
+    PRIMARY KEY (benchmark, place)
+) STRICT
+"""
+
+# Runs of a benchmark that were planned but not begun, or deleted since, are not here.
+BENCHMARK_MEASUREMENTS = """
+CREATE VIEW benchmark_measurements AS
+SELECT
+    b.benchmark_id, b.kind, m.phase, m.item, m.turn, m.arm, m.repeat, m.candidate, m.level, m.wave, m.cold,
+    m.wall_seconds, r.run_id, r.status, r.method, r.num_speculative_tokens, r.num_delivered, r.draft_acceptance_rate,
+    r.tokens_per_step, r.ttft, r.tpot, r.tokens_per_second, r.joules_per_token
+FROM benchmark_runs m
+JOIN benchmarks b ON b.id = m.benchmark
+JOIN runs r ON r.run_id = m.run_id
+"""
+
+
+@migrations()  # type: ignore[untyped-decorator]
+def m002_benchmarks(db: Database) -> None:
+    """Benchmarks and tunings: what was planned, which runs belong to it, and the report."""
+    for statement in (BENCHMARKS, BENCHMARK_RUNS, BENCHMARK_MEASUREMENTS):
+        db.execute(statement.strip())
+    db.execute(
+        "CREATE TRIGGER runs_benchmark_delete AFTER DELETE ON runs "
+        "BEGIN DELETE FROM benchmark_runs WHERE run_id = old.run_id; END"
+    )
+
+
 def _add_search(db: Database) -> None:
     """`runs_fts` beside `runs`, kept by triggers: trigrams, so that any part of a word in any script is found.
 

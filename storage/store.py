@@ -11,6 +11,7 @@ from pathlib import Path
 from playground.errors import PlaygroundError
 from playground.events import Event
 from storage import exchange, history, reader, rows
+from storage.benchmarks import Benchmarks
 from storage.connections import BRIEF_PATIENCE, Connections
 from storage.history import RunPage, RunRow
 from storage.owner import lives
@@ -33,6 +34,7 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self._pool = Connections(Path(path))
+        self.benchmarks = Benchmarks(self._pool)
         reader.end_stale(self._pool)
 
     @property

@@ -5,10 +5,10 @@ file must be light to import: the page reads `Engine.Options` and `Engine.method
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
 
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr
 
 from playground.config import RunConfig
 from playground.events import Event
@@ -26,6 +26,8 @@ class EngineContext:
         trust_remote_code: only ever True by the operator's own setting.
         offline: no hub look-ups.
         threads: CPU threads for torch, 0 = its own choice.
+        servers: addresses of the servers that may be called; None for any.
+        keys: address of a server -> the key it wants.
     """
 
     device: str = "auto"
@@ -33,16 +35,25 @@ class EngineContext:
     trust_remote_code: bool = False
     offline: bool = False
     threads: int = 0
+    servers: tuple[str, ...] | None = None
+    keys: Mapping[str, SecretStr] = field(default_factory=dict, repr=False)
 
 
 class Engine(Protocol):
     """What every file of this package defines under the name `Engine`.
+
+    Two static methods may be left out: `unavailable() -> PlaygroundError | None`, why this engine cannot run here at
+    all and what brings it; `stored_baseline(config) -> bool`, whether the baseline of a comparison with this config
+    must be a run recorded before, there being nothing to run it on.
 
     Class attributes and static methods are read in the parent; instances are made in the child only.
     """
 
     Options: type[BaseModel]
     """Checks `RunConfig.engine_options`."""
+
+    CONCURRENT: ClassVar[bool]
+    """Whether runs submitted together also run together; may be left out, and is then False: one after the other."""
 
     @staticmethod
     def methods() -> dict[str, type[BaseModel]]:

@@ -18,6 +18,7 @@ def render(config: RunConfig, prompt: str, tokenizer: Any) -> tuple[list[int], s
     if config.chat and not tokenizer.chat_template:
         warnings.append("The target has no chat template; the prompt is sent raw.")
     if not config.chat or not tokenizer.chat_template:
+        prompt = "\n\n".join([*(message.content for message in config.history), prompt])
         if config.system_prompt:
             warnings.append("The system prompt is left out: there is no chat template to put it in.")
         ids = list(tokenizer(prompt, add_special_tokens=True)["input_ids"])
@@ -25,7 +26,7 @@ def render(config: RunConfig, prompt: str, tokenizer: Any) -> tuple[list[int], s
         if len(ids) > 1 and ids[-1] == tokenizer.eos_token_id and not prompt.endswith(str(tokenizer.eos_token)):
             ids.pop()
         return _one_bos(ids, tokenizer), prompt, warnings
-    messages = [{"role": "user", "content": prompt}]
+    messages = [message.model_dump() for message in config.history] + [{"role": "user", "content": prompt}]
     if config.system_prompt:
         messages.insert(0, {"role": "system", "content": config.system_prompt})
     text = _templated(messages, tokenizer)

@@ -86,7 +86,8 @@ class Script:
 
     def _started(self) -> RunStarted:
         config = self.config
-        text = f"{config.system_prompt}\n<user>{self.prompt}</user>\n" if config.chat else self.prompt
+        before = "".join(f"<{m.role}>{m.content}</{m.role}>\n" for m in config.history)
+        text = f"{config.system_prompt}\n{before}<user>{self.prompt}</user>\n" if config.chat else self.prompt
         ids = tuple(_FIRST_ID + zlib.crc32(piece.encode()) % 40_000 for piece in split(text))
         environment = {
             "engine": "scripted",

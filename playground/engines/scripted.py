@@ -33,6 +33,7 @@ class Engine:
     """See `playground.engines.Engine`. Works for any number of runs at once, each on its own clock."""
 
     Options = ScriptedOptions
+    CONCURRENT = True
 
     @staticmethod
     def methods() -> dict[str, type[BaseModel]]:

@@ -34,6 +34,7 @@ class Engine:
     """See `playground.engines.Engine`."""
 
     Options = VllmOptions
+    CONCURRENT = True
 
     @staticmethod
     def methods() -> dict[str, type[BaseModel]]:
