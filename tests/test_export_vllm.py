@@ -15,7 +15,8 @@ from playground.errors import PlaygroundError
 from playground.exchange import export_preset
 from playground.exporters import Export, vllm
 from playground.exporters._vllm_schema import METHODS, ServeConfig
-from playground.exporters._vllm_translate import fields, translate
+from playground.exporters._ledger import fields
+from playground.exporters._vllm_translate import translate
 from tests._presets import DRAFT_MODEL, NGRAM, presets
 
 

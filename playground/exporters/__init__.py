@@ -1,6 +1,6 @@
 """Exporters: a preset as the files of a production system. One file = one system; this file is only their protocol."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from playground.config import Preset
@@ -28,7 +28,9 @@ class Export:
     losses: tuple[Loss, ...] = ()
     versions: str = ""
     checked_by: str = ""
-    """The validation tier reached, in words: "our schema", "vLLM 0.32.0's own parser"."""
+    """What held the files against the system's rules while they were made, in words: "our schema"."""
+    written: dict[str, str] = field(default_factory=dict)
+    """Field of the preset -> the key that says it, or why none has to; with `losses` it covers every field."""
 
 
 class Exporter(Protocol):

@@ -24,10 +24,13 @@ def evidence_block(evidence: Evidence | None) -> Iterator[str]:
 
 
 def losses_block(losses: Iterable[Loss]) -> Iterator[str]:
-    found = list(losses)
-    if found:
+    grouped: dict[tuple[str, str], list[str]] = {}
+    for loss in losses:
+        grouped.setdefault((loss.level, loss.reason), []).append(loss.field)
+    if grouped:
         yield "Not carried over as it is:"
-        yield from (f"  {one_line(loss.field)} ({loss.level}): {one_line(loss.reason)}." for loss in found)
+        for (level, reason), names in grouped.items():
+            yield f"  {one_line(', '.join(names))} ({level}): {one_line(reason)}."
 
 
 def _shown(value: Any) -> str:

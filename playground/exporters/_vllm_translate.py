@@ -3,13 +3,20 @@
 Knows names and meanings, no file formats.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from playground.config import Preset, RunConfig, SamplingParams, Speculation, checked
 from playground.errors import PlaygroundError
-from playground.exporters import Loss, LossLevel
+from playground.exporters._ledger import (
+    ONLY_REQUESTS,
+    Ledger,
+    measured_dtype,
+    needs_draft,
+    no_such_method,
+    put_engine,
+    put_model,
+)
+from playground.exporters._server import SAME_NAME
 from playground.exporters._vllm_schema import (
     ENGINE_OPTIONS,
     METHOD_OPTIONS,
@@ -26,96 +33,37 @@ GPU_MEMORY_UTILIZATION = 0.92
 LEAST_TEMPERATURE = 0.01
 """vLLM raises smaller ones to it, 0 apart."""
 
-SAME_NAME = (
-    "temperature",
-    "top_p",
-    "top_k",
-    "min_p",
-    "repetition_penalty",
-    "presence_penalty",
-    "frequency_penalty",
-)  # of SamplingParams and of override-generation-config
-
-_SHORT = "it can only be sent with each request, as the request file does"
+_GGUF = "vLLM's GGUF support is experimental: name a safetensors model in its place"
 
 
-@dataclass(slots=True)
-class Translation:
-    """`serve`: what the file says. `written`: preset field -> where its value went. `losses`: what has no place."""
-
-    serve: dict[str, Any] = field(default_factory=dict)
-    written: dict[str, str] = field(default_factory=dict)
-    losses: list[Loss] = field(default_factory=list)
-
-    def put(self, name: str, value: Any, key: str) -> None:
-        """`value` of the preset's field `name` under `key` of the file."""
-        target = self.serve
-        *path, last = key.split(".")
-        for part in path:
-            target = target.setdefault(part, {})
-        target[last] = value
-        self.written[name] = key
-
-    def lose(self, name: str, level: LossLevel, reason: str) -> None:
-        self.losses.append(Loss(name, level, reason))
-
-    def checked(self) -> ServeConfig:
-        return checked(ServeConfig, self.serve, where="the vLLM configuration of this preset")
+def checked_serve(books: Ledger) -> ServeConfig:
+    return checked(ServeConfig, books.values, where="the vLLM configuration of this preset")
 
 
-def translate(preset: Preset, *, cap_max_tokens: bool = False) -> Translation:
+def translate(preset: Preset, *, cap_max_tokens: bool = False) -> Ledger:
     """Every field of the preset's config either written or lost, never silently dropped.
 
     Raises:
         PlaygroundError: vLLM has no such method, or cannot run this at all.
     """
-    config, out = preset.config, Translation()
+    config, out = preset.config, Ledger(preset, "vLLM")
     _engine(config, out)
-    _model(out, "target", config.target, "model")
-    out.put("dtype", _measured_dtype(preset), "dtype")
+    put_model(out, "target", config.target, "model", _GGUF)
+    out.put("dtype", measured_dtype(preset), "dtype")
     # Otherwise the model's own generation_config.json decides what a request leaves open.
-    out.serve["generation-config"] = "vllm"
+    out.values["generation-config"] = "vllm"
     _sampling(config.sampling, out, cap_max_tokens)
     _prompt(config, out)
     if config.speculation is None:
         out.written["speculation"] = "no speculative-config"
     else:
         _speculation(config.speculation, config, out)
+    out.settle()
     return out
 
 
-def _measured_dtype(preset: Preset) -> str:
-    """The dtype it ran in, where the evidence says what "auto" came to: vLLM's "auto" may choose another."""
-    measured = preset.evidence.hardware.get("dtype") if preset.evidence else None
-    known = ("bfloat16", "float16", "float32")
-    return str(measured) if preset.config.dtype == "auto" and measured in known else preset.config.dtype
-
-
-def fields(config: RunConfig) -> Iterator[str]:
-    """The dotted name of every single value of a config: what `written` and `losses` speak of."""
-    for name in RunConfig.model_fields:
-        value = getattr(config, name)
-        if name == "engine_options":
-            yield from (f"engine_options.{key}" for key in value)
-        elif isinstance(value, SamplingParams):
-            yield from (f"sampling.{key}" for key in SamplingParams.model_fields)
-        elif isinstance(value, Speculation):
-            yield from ("speculation.method", "speculation.num_speculative_tokens", "speculation.model")
-            yield from (f"speculation.options.{key}" for key in value.options)
-        else:
-            yield name
-
-
-def _engine(config: RunConfig, out: Translation) -> None:
-    if config.engine == "vllm":
-        out.written["engine"] = "the server itself"
-    else:
-        out.lose(
-            "engine",
-            "approximated",
-            f"measured with the {config.engine} engine; vLLM's own kernels and scheduler have other speeds, and may "
-            "decide a near-tie between two tokens otherwise",
-        )
+def _engine(config: RunConfig, out: Ledger) -> None:
+    put_engine(out, "vllm")
     for name, value in config.engine_options.items():
         if name in ENGINE_OPTIONS and value is not None:
             out.put(f"engine_options.{name}", value, dashed(name))
@@ -127,27 +75,12 @@ def _engine(config: RunConfig, out: Translation) -> None:
                 "dropped",
                 f"a setting of the measurement; vLLM's serve file has no {dashed(name)}",
             )
-    out.serve.setdefault("tensor-parallel-size", 1)
-    out.serve.setdefault("gpu-memory-utilization", GPU_MEMORY_UTILIZATION)
-    out.serve.setdefault("seed", 0)
+    out.values.setdefault("tensor-parallel-size", 1)
+    out.values.setdefault("gpu-memory-utilization", GPU_MEMORY_UTILIZATION)
+    out.values.setdefault("seed", 0)
 
 
-def _model(out: Translation, name: str, reference: str, key: str) -> None:
-    """A model's name; whoever runs the server must change what only this machine understands."""
-    out.put(name, reference, key)
-    if reference.endswith(".gguf"):
-        out.lose(name, "needs-input", "vLLM's GGUF support is experimental: name a safetensors model in its place")
-    elif reference.startswith(("/", ".", "~")) or "\\" in reference:
-        out.lose(name, "needs-input", "this is a folder of the machine it was measured on: name the server's own")
-    elif reference.count("/") != 1:
-        out.lose(
-            name,
-            "needs-input",
-            f"“{reference}” is only a name on the machine it was measured on: name the model's folder or hub id there",
-        )
-
-
-def _sampling(sampling: SamplingParams, out: Translation, cap_max_tokens: bool) -> None:
+def _sampling(sampling: SamplingParams, out: Ledger, cap_max_tokens: bool) -> None:
     if sampling.temperature > 2:
         raise PlaygroundError(
             f"vLLM takes no temperature above 2, and this preset's is {sampling.temperature:g}.",
@@ -169,39 +102,35 @@ def _sampling(sampling: SamplingParams, out: Translation, cap_max_tokens: bool) 
         out.lose(
             "sampling.max_tokens",
             "dropped",
-            f"a server can only cap all requests (choose that by cap_max_tokens); as a default {_SHORT}",
+            f"a server can only cap all requests (choose that by cap_max_tokens); as a default {ONLY_REQUESTS}",
         )
     unset = {"min_tokens": 0, "seed": None, "stop": (), "ignore_eos": False}
     for name, neutral in unset.items():
         if getattr(sampling, name) == neutral:
             out.written[f"sampling.{name}"] = "not used"
         else:
-            out.lose(f"sampling.{name}", "dropped", f"a server has no default for it: {_SHORT}")
+            out.lose(f"sampling.{name}", "dropped", f"a server has no default for it: {ONLY_REQUESTS}")
 
 
-def _prompt(config: RunConfig, out: Translation) -> None:
+def _prompt(config: RunConfig, out: Ledger) -> None:
     if config.chat:
         out.written["chat"] = "requests to /v1/chat/completions"
     else:
         out.lose("chat", "dropped", "raw prompts: send requests to /v1/completions, as the request file does")
     if config.system_prompt:
-        out.lose("system_prompt", "dropped", f"a server has no default for it: {_SHORT}")
+        out.lose("system_prompt", "dropped", f"a server has no default for it: {ONLY_REQUESTS}")
     else:
         out.written["system_prompt"] = "not used"
 
 
-def _speculation(spec: Speculation, config: RunConfig, out: Translation) -> None:
+def _speculation(spec: Speculation, config: RunConfig, out: Ledger) -> None:
     method = "draft_model" if spec.method == "pard" else spec.method
     if method not in METHODS:
-        raise PlaygroundError(
-            f"vLLM has no drafting method like {spec.method}.",
-            f"Choose one it has: {', '.join(METHODS)}.",
-            code="not_expressible",
-        )
+        raise no_such_method("vLLM", spec.method, METHODS)
     key = "speculative-config"
     out.put("speculation.method", method, f"{key}.method")
     if spec.method == "pard":
-        out.serve[key]["parallel_drafting"] = True
+        out.values[key]["parallel_drafting"] = True
     out.put("speculation.num_speculative_tokens", spec.num_speculative_tokens, f"{key}.num_speculative_tokens")
     _draft(spec, method, out)
     for name, value in spec.options.items():
@@ -218,20 +147,18 @@ def _speculation(spec: Speculation, config: RunConfig, out: Translation) -> None
         )
 
 
-def _draft(spec: Speculation, method: str, out: Translation) -> None:
+def _draft(spec: Speculation, method: str, out: Ledger) -> None:
     if spec.model is None:
         if method in MODEL_METHODS:
-            raise PlaygroundError(
-                f"Method {spec.method} needs a draft model.", "Name one (--draft).", code="not_expressible"
-            )
+            raise needs_draft(spec.method)
         out.written["speculation.model"] = "not used"
     elif method in MODEL_METHODS or method == "mtp":
-        _model(out, "speculation.model", spec.model, "speculative-config.model")
+        put_model(out, "speculation.model", spec.model, "speculative-config.model", _GGUF)
     else:
         out.lose("speculation.model", "dropped", f"method {spec.method} drafts without a model")
 
 
-def _option(name: str, value: Any, method: str, out: Translation) -> None:
+def _option(name: str, value: Any, method: str, out: Ledger) -> None:
     full, lookup = f"speculation.options.{name}", name in ("prompt_lookup_min", "prompt_lookup_max")
     if value is None:
         out.written[full] = "left to the server"
@@ -250,9 +177,9 @@ def _option(name: str, value: Any, method: str, out: Translation) -> None:
         out.put(full, value, f"speculative-config.{name}")
 
 
-def _lookup_range(out: Translation) -> None:
+def _lookup_range(out: Ledger) -> None:
     """Both ends are written: vLLM's minimum defaults to its maximum, not to 1."""
-    spec = out.serve["speculative-config"]
+    spec = out.values["speculative-config"]
     missing = [name for name in ("prompt_lookup_max", "prompt_lookup_min") if name not in spec]
     spec.setdefault("prompt_lookup_max", max(5, spec.get("prompt_lookup_min", 5)))
     spec.setdefault("prompt_lookup_min", spec["prompt_lookup_max"])
@@ -264,9 +191,9 @@ def _lookup_range(out: Translation) -> None:
         )
 
 
-def _parallel_draft(method: str, out: Translation) -> None:
-    spec, name = out.serve["speculative-config"], "draft_tensor_parallel_size"
-    wanted, target = spec.get(name), out.serve["tensor-parallel-size"]
+def _parallel_draft(method: str, out: Ledger) -> None:
+    spec, name = out.values["speculative-config"], "draft_tensor_parallel_size"
+    wanted, target = spec.get(name), out.values["tensor-parallel-size"]
     if wanted is None:
         return
     full = f"speculation.options.{name}"
@@ -279,8 +206,8 @@ def _parallel_draft(method: str, out: Translation) -> None:
         out.lose(full, "approximated", f"in vLLM a draft of method {method} {how}, so {wanted} is left out")
 
 
-def _old_runner(method: str, config: RunConfig, out: Translation) -> None:
-    parallel = out.serve["speculative-config"].get("parallel_drafting")
+def _old_runner(method: str, config: RunConfig, out: Ledger) -> None:
+    parallel = out.values["speculative-config"].get("parallel_drafting")
     if config.sampling.min_p > 0 and (method in OLD_RUNNER_METHODS or (parallel and method == "draft_model")):
         out.lose(
             "sampling.min_p",

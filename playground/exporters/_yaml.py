@@ -11,6 +11,9 @@ from typing import Any
 import yaml
 
 WIDTH = 110
+WIDE = 1_000_000
+"""For files whose long lines are JSON and commands: readable on one line, hard to read folded."""
+
 _OTHER_LINE_ENDS = re.compile("[\r\x85\u2028\u2029]")
 """YAML 1.1 takes these as line ends and folds them to spaces unless they are escaped."""
 
@@ -43,8 +46,8 @@ _Dumper.add_representer(list, _list)
 _Dumper.add_representer(tuple, _list)
 
 
-def to_yaml(data: Mapping[str, Any]) -> str:
-    return yaml.dump(dict(data), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=WIDTH)
+def to_yaml(data: Mapping[str, Any], *, width: int = WIDTH) -> str:
+    return yaml.dump(dict(data), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=width)
 
 
 def comment(text: str) -> str:

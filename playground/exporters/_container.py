@@ -1,0 +1,60 @@
+"""What the container exporters share: which server goes inside, and how many devices one copy needs."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from playground.config import Preset
+from playground.errors import PlaygroundError
+from playground.exporters import llama_cpp, sglang, tensorrt_llm, vllm
+from playground.exporters._server import Server
+
+Inside = Literal["vllm", "tensorrt_llm", "sglang", "llama_cpp"]
+
+_SERVERS = {
+    "vllm": vllm.server,
+    "tensorrt_llm": tensorrt_llm.server,
+    "sglang": sglang.server,
+    "llama_cpp": llama_cpp.server,
+}
+
+FOLDER = "/config"
+"""Where a config file is mounted, read-only."""
+
+
+class ContainerOptions(BaseModel):
+    """Choices of every container export."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    server: Inside = Field("vllm", title="Server", description="What runs in the container.")
+    devices: int = Field(
+        0, ge=0, le=64, title="GPUs", description="Reserved for one copy; 0: as many as the parallel sizes need."
+    )
+
+
+def inside(preset: Preset, options: ContainerOptions) -> Server:
+    """Raises PlaygroundError where the server cannot run the preset, or gets fewer devices than it needs."""
+    server = _SERVERS[options.server](preset)
+    if options.devices and options.devices < server.devices:
+        raise PlaygroundError(
+            f"The server needs {server.devices} GPUs and would get {options.devices}.",
+            "Reserve as many as the parallel sizes need, or lower those.",
+            code="bad_config",
+        )
+    return server
+
+
+def devices(server: Server, options: ContainerOptions) -> int:
+    return options.devices or server.devices
+
+
+def command(server: Server) -> list[str]:
+    """The container's whole command line, listening for others, its config where it is mounted."""
+    words = [f"{FOLDER}/{word}" if server.config and word == server.config[0] else word for word in server.words]
+    return [*(server.in_image or server.program), *words, "--host", "0.0.0.0", "--port", str(server.port)]
+
+
+def dns_name(name: str) -> str:
+    """A preset's name as Kubernetes and compose take names."""
+    return name.replace(".", "-").replace("_", "-").strip("-")[:50].strip("-") or "preset"

@@ -1,0 +1,188 @@
+"""The books of one export: what a server's file says, and where every single field of the preset went.
+
+A field is written, or it is lost with a reason; whatever an exporter does not speak of is lost by `settle`, so that
+nothing is ever dropped silently. Knows presets, no server.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from playground.config import Preset, RunConfig, SamplingParams, Speculation
+from playground.errors import PlaygroundError
+from playground.exporters import Loss, LossLevel
+
+ONLY_REQUESTS = "it can only be sent with each request, as the request file does"
+
+PENALTIES = ("repetition_penalty", "presence_penalty", "frequency_penalty")
+
+NEUTRAL: dict[str, Any] = {
+    "sampling.temperature": 1.0,
+    "sampling.top_p": 1.0,
+    "sampling.top_k": 0,
+    "sampling.min_p": 0.0,
+    "sampling.repetition_penalty": 1.0,
+    "sampling.presence_penalty": 0.0,
+    "sampling.frequency_penalty": 0.0,
+    "sampling.min_tokens": 0,
+    "sampling.seed": None,
+    "sampling.stop": (),
+    "sampling.ignore_eos": False,
+    "system_prompt": "",
+    "history": (),
+    "chat": True,
+}
+"""Fields that a server has nothing to do for while they have this value: it is what a bare request gets."""
+
+MEASURING = (
+    "mode", "candidates", "max_num_speculative_tokens", "attn_implementation", "prefill_chunk",
+)  # fmt: skip
+"""Engine options that are about measuring, not about serving."""
+
+
+class Ledger:
+    """`values`: what the file says. `written`: preset field -> where its value went. `losses`: what has no place."""
+
+    def __init__(self, preset: Preset, system: str) -> None:
+        self.preset, self.config, self.system = preset, preset.config, system
+        self.values: dict[str, Any] = {}
+        self.written: dict[str, str] = {}
+        self.losses: list[Loss] = []
+
+    def put(self, name: str, value: Any, key: str) -> None:
+        """`value` of the preset's field `name` under `key` of the file; dots in `key` go inside."""
+        target = self.values
+        *path, last = key.split(".")
+        for part in path:
+            target = target.setdefault(part, {})
+        target[last] = value
+        self.written[name] = key
+
+    def say(self, name: str, where: str) -> None:
+        """The field is served without a key of its own."""
+        self.written[name] = where
+
+    def lose(self, name: str, level: LossLevel, reason: str) -> None:
+        self.losses.append(Loss(name, level, reason))
+
+    def lost(self, name: str) -> bool:
+        return any(loss.field == name for loss in self.losses)
+
+    def option(self, name: str) -> Any:
+        """An engine option of the preset; None where it is left open."""
+        return self.config.engine_options.get(name)
+
+    def draft_option(self, name: str) -> Any:
+        """An option of the drafting method; None where it is left open."""
+        return self.config.speculation.options.get(name) if self.config.speculation else None
+
+    def take(self, names: Iterable[tuple[str, str]], prefix: str = "engine_options.") -> None:
+        """Engine options (or the method's own) as they are: pairs of option and key; open ones are skipped."""
+        get = self.option if prefix == "engine_options." else self.draft_option
+        for name, key in names:
+            if (value := get(name)) is not None:
+                self.put(f"{prefix}{name}", value, key)
+
+    def settle(self) -> None:
+        """Every field that nobody spoke of is lost, or not used where it is neutral."""
+        for name in fields(self.config):
+            if name in self.written or self.lost(name):
+                continue
+            value = value_of(self.config, name)
+            off = value is False and name.startswith("speculation.options.")
+            if value is None or off or (name in NEUTRAL and value == NEUTRAL[name]):
+                self.say(name, "not used")
+            else:
+                self.lose(name, "dropped", self._why(name))
+
+    def _why(self, name: str) -> str:
+        if name == "chat":
+            return "raw prompts: send requests to the server's completions endpoint, as the request file does"
+        if name.startswith("sampling.") or name in ("system_prompt", "history"):
+            return f"a server has no default for it: {ONLY_REQUESTS}"
+        if name.removeprefix("engine_options.") in MEASURING:
+            return "a setting of the measurement, not of a server"
+        return f"{self.system} has no such setting"
+
+
+def fields(config: RunConfig) -> Iterator[str]:
+    """The dotted name of every single value of a config: what `written` and `losses` speak of."""
+    for name in RunConfig.model_fields:
+        value = getattr(config, name)
+        if name == "engine_options":
+            yield from (f"engine_options.{key}" for key in value)
+        elif isinstance(value, SamplingParams):
+            yield from (f"sampling.{key}" for key in SamplingParams.model_fields)
+        elif isinstance(value, Speculation):
+            yield from ("speculation.method", "speculation.num_speculative_tokens", "speculation.model")
+            yield from (f"speculation.options.{key}" for key in value.options)
+        else:
+            yield name
+
+
+def value_of(config: RunConfig, name: str) -> Any:
+    """The value of a field by the name that `fields` gives it."""
+    value: Any = config
+    depth = 2 if name.startswith("speculation.options.") else 1
+    for part in name.split(".", depth):
+        value = value[part] if isinstance(value, dict) else getattr(value, part)
+    return value
+
+
+def measured_dtype(preset: Preset) -> str:
+    """The dtype it ran in, where the evidence says what "auto" came to: a server's "auto" may choose another."""
+    measured = preset.evidence.hardware.get("dtype") if preset.evidence else None
+    known = ("bfloat16", "float16", "float32")
+    return str(measured) if preset.config.dtype == "auto" and measured in known else preset.config.dtype
+
+
+def put_engine(books: Ledger, own: str = "") -> None:
+    """The engine it was measured with; `own` is the engine that is this server."""
+    if books.config.engine == own:
+        books.say("engine", "the server itself")
+        return
+    books.lose(
+        "engine",
+        "approximated",
+        f"measured with the {books.config.engine} engine; {books.system}'s own kernels and scheduler have other "
+        "speeds, and may decide a near-tie between two tokens otherwise",
+    )
+
+
+def put_model(books: Ledger, name: str, reference: str, key: str, gguf: str) -> None:
+    """A model's name; whoever runs the server must change what only this machine understands.
+
+    `gguf` says what to do where the server wants no GGUF file.
+    """
+    books.put(name, reference, key)
+    if reference.endswith(".gguf"):
+        books.lose(name, "needs-input", gguf)
+    elif is_path(reference):
+        books.lose(name, "needs-input", "this is a folder of the machine it was measured on: name the server's own")
+    elif reference.count("/") != 1:
+        books.lose(
+            name,
+            "needs-input",
+            f"“{reference}” is only a name on the machine it was measured on: name the model's folder or hub id there",
+        )
+
+
+def is_path(reference: str) -> bool:
+    return reference.startswith(("/", ".", "~")) or "\\" in reference
+
+
+def method_of(spec: Speculation) -> str:
+    """The method, a parallel draft model by its own name, "pard", whichever way it is said."""
+    parallel = spec.method == "draft_model" and spec.options.get("parallel_drafting") is True
+    return "pard" if parallel else spec.method
+
+
+def no_such_method(system: str, method: str, has: Iterable[str]) -> PlaygroundError:
+    return PlaygroundError(
+        f"{system} has no drafting method like {method}.",
+        f"Choose one it has: {', '.join(has)}.",
+        code="not_expressible",
+    )
+
+
+def needs_draft(method: str) -> PlaygroundError:
+    return PlaygroundError(f"Method {method} needs a draft model.", "Name one (--draft).", code="not_expressible")

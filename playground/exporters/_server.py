@@ -1,0 +1,123 @@
+"""What the exporters of servers share: a server as a command line with its config, and the files made of it.
+
+A `Server` is also what the container exporters wrap. Knows shells and requests, no particular server.
+"""
+
+import json
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from playground.config import Preset, RunConfig
+from playground.exporters import Export, Loss
+from playground.exporters._comments import evidence_block, losses_block
+from playground.exporters._yaml import comment
+
+Words = tuple[tuple[str, ...], ...]
+"""A command line, one flag with its values together, so that it can be written one flag a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One server program with everything it is told.
+
+    Attributes:
+        program: the words that start it. arguments: the rest, without host and port.
+        config: (file name, text) of a file that `arguments` name and that must lie beside; None where there is none.
+        devices: accelerators that one copy needs. image: of the release the rules were read from.
+        install: a package the image lacks, as pip takes it; "". in_image: the program there, where it is not the same.
+    """
+
+    program: tuple[str, ...]
+    arguments: Words
+    image: str
+    versions: str
+    port: int = 8000
+    health: str = "/health"
+    devices: int = 1
+    config: tuple[str, str] | None = None
+    install: str = ""
+    in_image: tuple[str, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    written: dict[str, str] = field(default_factory=dict)
+    checked_by: str = "our schema"
+
+    @property
+    def words(self) -> list[str]:
+        """Everything after the program, flat."""
+        return [word for part in self.arguments for word in part]
+
+
+def head(preset: Preset, versions: str, losses: Iterable[Loss], mark: str = "#") -> str:
+    """The comment that opens every file: what it is, what was measured, what could not be said."""
+    title = f"{preset.name}, for {versions}. Exported by Draftboard."
+    parts = [title, preset.description, *evidence_block(preset.evidence), *losses_block(losses)]
+    text = "".join(comment(part) for part in parts if part)
+    return text if mark == "#" else "".join(mark + line[1:] + "\n" for line in text.splitlines())
+
+
+def flags(values: Mapping[str, Any]) -> Words:
+    """Keys and values as flags: a switch alone where it is on, `--no-` where it is off, JSON for what is nested."""
+    words: list[tuple[str, ...]] = []
+    for key, value in values.items():
+        if isinstance(value, bool):
+            words.append((f"--{key}" if value else f"--no-{key}",))
+        else:
+            words.append((f"--{key}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)))
+    return tuple(words)
+
+
+def shell(first: Sequence[str], arguments: Words, opening: str) -> str:
+    """A shell script that starts the server, one flag a line."""
+    lines = [shlex.join(first), *(shlex.join(words) for words in arguments)]
+    return "#!/bin/sh\n" + opening + " \\\n  ".join(lines) + "\n"
+
+
+def server_export(preset: Preset, server: Server, files: dict[str, str], command: str) -> Export:
+    return Export(files, command, server.losses, server.versions, server.checked_by, server.written)
+
+
+def request(config: RunConfig, *, top_k_off: int = 0, names: Mapping[str, str] | None = None) -> str:
+    """A body for /v1/chat/completions, or /v1/completions for raw prompts: what the server cannot hold, as JSON.
+
+    Args:
+        top_k_off: how the server spells "all tokens". names: its own names for sampling parameters.
+    """
+    body: dict[str, Any] = {"model": config.target}
+    if config.chat:
+        body["messages"] = messages(config)
+    else:
+        body["prompt"] = "Hello"
+    sampling = sampling_values(config)
+    if not config.sampling.top_k:
+        sampling["top_k"] = top_k_off
+    body |= {(names or {}).get(name, name): value for name, value in sampling.items()}
+    return json.dumps(body, indent=2) + "\n"
+
+
+def messages(config: RunConfig) -> list[dict[str, str]]:
+    """A conversation as it was measured, with a first word of ours."""
+    system = [{"role": "system", "content": config.system_prompt}] if config.system_prompt else []
+    said = [{"role": message.role, "content": message.content} for message in config.history]
+    return [*system, *said, {"role": "user", "content": "Hello"}]
+
+
+SAME_NAME = (
+    "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty",
+)  # fmt: skip
+"""Of SamplingParams and of requests to servers that speak OpenAI's language with extensions."""
+
+
+def sampling_values(config: RunConfig) -> dict[str, Any]:
+    """The sampling of a request: what is neutral is left out, but for what presets tune."""
+    sampling = config.sampling
+    values: dict[str, Any] = {name: getattr(sampling, name) for name in SAME_NAME}
+    values["max_tokens"] = sampling.max_tokens
+    rest = {"min_tokens": sampling.min_tokens, "seed": sampling.seed, "stop": list(sampling.stop)}
+    values |= {name: value for name, value in rest.items() if value not in (0, None, [])}
+    if sampling.seed is not None:
+        values["seed"] = sampling.seed
+    if sampling.ignore_eos:
+        values["ignore_eos"] = True
+    return values

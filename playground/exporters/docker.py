@@ -1,0 +1,74 @@
+"""Docker: a compose file with a GPU reservation around one of the servers, and a Dockerfile where its image lacks a
+package.
+
+Everything the server is told stands in the compose file itself. Tokens come from an env file, never from here.
+"""
+
+from typing import Any
+
+import yaml
+
+from playground.config import Preset
+from playground.exporters import Export
+from playground.exporters._container import FOLDER, ContainerOptions, command, devices, dns_name, inside
+from playground.exporters._server import Server, head
+from playground.exporters._yaml import WIDE, to_yaml
+
+TITLE = "Docker"
+
+VERSIONS = "Docker Compose 2.24 and later"
+
+
+class Options(ContainerOptions):
+    """Choices of this export."""
+
+
+def export(preset: Preset, options: Options | None = None) -> Export:
+    """See `Exporter`. Raises PlaygroundError where the server inside cannot run the preset."""
+    options = options or Options()
+    server = inside(preset, options)
+    versions = f"{VERSIONS}, {server.versions}"
+    opening = head(preset, versions, server.losses)
+    compose = _compose(preset, server, devices(server, options))
+    text = opening + to_yaml(compose, width=WIDE)
+    assert yaml.safe_load(text) == compose, "the file says something else"
+    files = {"compose.yaml": text}
+    if server.install:
+        lines = f"FROM {server.image}\nRUN python3 -m pip install --no-cache-dir '{server.install}'\n"
+        files["Dockerfile"] = opening + lines
+    return Export(files, "docker compose up", server.losses, versions, server.checked_by, server.written)
+
+
+def _compose(preset: Preset, server: Server, count: int) -> dict[str, Any]:
+    name = dns_name(preset.name)
+    built = {"build": ".", "image": f"{name}:local"} if server.install else {"image": server.image}
+    first, *rest = command(server)
+    service: dict[str, Any] = {
+        **built,
+        "entrypoint": [_kept(first)],
+        "command": [_kept(word) for word in rest],
+        "ports": [f"{server.port}:{server.port}"],
+        "ipc": "host",  # workers of one model share memory
+        "volumes": ["huggingface:/root/.cache/huggingface"],
+        "env_file": [{"path": ".env", "required": False}],  # HF_TOKEN=...
+        "deploy": {
+            "resources": {"reservations": {"devices": [{"driver": "nvidia", "count": count, "capabilities": ["gpu"]}]}}
+        },
+        "healthcheck": {
+            "test": ["CMD-SHELL", f"curl -fsS http://localhost:{server.port}{server.health} || exit 1"],
+            "interval": "10s",
+            "start_period": "20m",
+        },
+        "restart": "unless-stopped",
+    }
+    compose: dict[str, Any] = {"services": {name: service}, "volumes": {"huggingface": {}}}
+    if server.config:
+        file, content = server.config
+        service["configs"] = [{"source": "server", "target": f"{FOLDER}/{file}"}]
+        compose["configs"] = {"server": {"content": _kept(content)}}
+    return compose
+
+
+def _kept(text: str) -> str:
+    """Compose fills in `$NAME`; `$$` is one dollar."""
+    return text.replace("$", "$$")
