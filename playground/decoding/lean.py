@@ -20,10 +20,17 @@ KIN = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCa
 STATIC_ROPE = ("default", "linear", "llama3", "yarn")
 """Kinds of rotary embedding whose angles depend on the position alone."""
 
+PROBE = 12
+"""Tokens on which it must agree with transformers' forward before it is used."""
+
+TOLERANCE = {torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 1e-1}
+"""Largest difference of logits on the probe, as a share of the largest logit: rounding, not another rotary or norm."""
+
 BLOCK = 2048
 """Positions the table of angles grows by."""
 
-Qkv = tuple[Tensor, Tensor]
+GROUPED = 128
+"""Up to so many tokens at once query heads are grouped by key head; their mask is repeated for each."""
 
 
 @dataclass(slots=True)
@@ -67,6 +74,22 @@ def _linears(module: Any) -> list[Any]:
     return found
 
 
+def stand_in(module: Any, *, spare: bool) -> "LeanForward | None":
+    """A LeanForward that was seen to agree with `module`; None where there is none. For `spare` see there."""
+    if not applies(module):
+        return None
+    probe = torch.arange(PROBE, device=module.device) % module.config.vocab_size
+    expected = module(input_ids=probe.unsqueeze(0), use_cache=False).logits[0].float()
+    lean, cache = LeanForward(module, spare=spare), RewindableCache(module.config)
+    found = []
+    for part in probe.split([PROBE - 3, 1, 2]):
+        found.append(lean(part, cache, cache.length, len(part))[0].float())
+        cache.advance(len(part))
+    worst = (torch.cat(found) - expected).abs().max()
+    agrees = bool(worst <= TOLERANCE[module.dtype] * expected.abs().max())
+    return lean if agrees else None
+
+
 class LeanForward:
     """Stands in for `module.forward`, with the same weights and a RewindableCache.
 
@@ -93,25 +116,17 @@ class LeanForward:
         self._build(module, spare)
 
     def _build(self, module: Any, spare: bool) -> None:
-        fused = []
-        for layer in module.model.layers:
-            attention, mlp = layer.self_attn, layer.mlp
-            qkv = _fuse([attention.q_proj, attention.k_proj, attention.v_proj])
-            gate_up = _fuse([mlp.gate_proj, mlp.up_proj])
-            out, down = (attention.o_proj.weight, attention.o_proj.bias), (mlp.down_proj.weight, mlp.down_proj.bias)
-            fused.append((qkv, out, gate_up, down))
+        fused = [_matrices(layer) for layer in module.model.layers]
         self.ways: dict[str, Ways] = {}
         """Per kind of projection what was chosen, for whoever wants to name it."""
         for at, name in enumerate(("qkv", "out", "gate_up", "down")):
-            self.ways[name] = fastest([parts[at][0] for parts in fused], spare=spare)
+            self.ways[name] = fastest([weights[at][0] for weights in fused], spare=spare)
         self.ways["head"] = fastest([module.lm_head.weight], spare=spare)
         self._head = Projection(module.lm_head.weight, module.lm_head.bias, self.ways["head"])
         self._layers = []
-        for layer, parts in zip(module.model.layers, fused, strict=True):
-            qkv, out, gate_up, down = (
-                Projection(weight, bias, ways)
-                for (weight, bias), ways in zip(parts, list(self.ways.values())[:4], strict=True)
-            )
+        for layer, weights in zip(module.model.layers, fused, strict=True):
+            chosen = zip(weights, self.ways.values(), strict=False)
+            qkv, out, gate_up, down = (Projection(weight, bias, ways) for (weight, bias), ways in chosen)
             attention = layer.self_attn
             self._layers.append(
                 _Layer(
@@ -125,6 +140,12 @@ class LeanForward:
                     down=down,
                 )
             )
+
+    @property
+    def named(self) -> str:
+        """The ways its projections were found fastest, in a few words."""
+        found = sorted({f"{ways.one}/{ways.few}" for ways in self.ways.values()})
+        return ", ".join(found)
 
     def __call__(
         self, ids: Tensor, cache: RewindableCache, start: int, keep: int, taps: tuple[int, ...] = ()
@@ -148,9 +169,7 @@ class LeanForward:
         last = rms_norm(hidden[-keep:] if keep else hidden[:0], (self._hidden,), self._final, self._epsilon)
         return self._head(last), tuple(tapped)
 
-    def _attend(
-        self, layer: _Layer, kept: Any, qkv: Tensor, cos: Tensor, sin: Tensor, mask: Tensor | None
-    ) -> Tensor:
+    def _attend(self, layer: _Layer, kept: Any, qkv: Tensor, cos: Tensor, sin: Tensor, mask: Tensor | None) -> Tensor:
         """Attention of n queries over everything in the cache: [n, heads * head size].
 
         The query heads that share a key head become more queries of it, so that no key is copied.
@@ -166,7 +185,7 @@ class LeanForward:
         rotated = torch.addcmul(rotated * cos, rotated.roll(self._size // 2, -1), sin).transpose(0, 1).unsqueeze(0)
         keys, values = kept.update(rotated[:, self._heads :], value.transpose(0, 1).unsqueeze(0))
         query = rotated[:, : self._heads]
-        if count <= MASKED:
+        if count <= GROUPED:
             query = query.reshape(1, self._key_heads, self._groups * count, self._size)
             mixed = scaled_dot_product_attention(query, keys, values, attn_mask=mask, scale=self._scale)
             mixed = mixed.reshape(1, self._heads, count, self._size)
@@ -174,13 +193,14 @@ class LeanForward:
             mixed = scaled_dot_product_attention(
                 query, keys, values, attn_mask=mask, scale=self._scale, enable_gqa=self._groups > 1
             )
-        return mixed[0].transpose(0, 1).reshape(count, -1)
+        joined: Tensor = mixed[0].transpose(0, 1).reshape(count, -1)
+        return joined
 
     def _mask(self, start: int, count: int) -> Tensor:
         """To add to scores: [queries, start + count], tiled for the grouped queries of a handful of tokens."""
-        mask = self._embedding.new_zeros(count, start + count)
+        mask: Tensor = self._embedding.new_zeros(count, start + count)
         mask[:, start:] = torch.full_like(mask[:, start:], -torch.inf).triu_(1)
-        return mask.repeat(self._groups, 1) if count <= MASKED else mask
+        return mask.repeat(self._groups, 1) if count <= GROUPED else mask
 
     def _angles(self, start: int, end: int) -> tuple[Tensor, Tensor]:
         """Cosines and signed sines [n, 1, head size] of the positions from `start` to `end`."""
@@ -193,8 +213,15 @@ class LeanForward:
         return self._cos[start:end].unsqueeze(1), self._sin[start:end].unsqueeze(1)
 
 
-MASKED = 128
-"""Up to so many tokens at once the grouped queries share one tiled mask; a longer prompt repeats nothing either."""
+def _matrices(layer: Any) -> tuple[tuple[Tensor, Tensor | None], ...]:
+    """Weight and bias of qkv, out, gate_up and down of a layer."""
+    attention, mlp = layer.self_attn, layer.mlp
+    return (
+        _fuse([attention.q_proj, attention.k_proj, attention.v_proj]),
+        (attention.o_proj.weight, attention.o_proj.bias),
+        _fuse([mlp.gate_proj, mlp.up_proj]),
+        (mlp.down_proj.weight, mlp.down_proj.bias),
+    )
 
 
 def _fuse(parts: list[Any]) -> tuple[Tensor, Tensor | None]:

@@ -2,7 +2,7 @@
 
 A decoding step multiplies 1..65 rows by every weight of the model. For such shapes a CPU library's usual call may take
 four times the time of reading the weights, and verifying k tokens then costs nearly k forward passes. Which call is
-good depends on processor, library, threads, number format and shape, so it is measured once, on the model's own weights.
+good depends on processor, library, threads, number format and shape, so it is measured once, on the model's weights.
 The results differ by rounding only; both arms of a comparison use the same. Knows matrices only.
 """
 
@@ -51,7 +51,7 @@ def _packed(weight: Tensor, bias: Tensor | None) -> Call:
     """oneDNN's own layout of the weights, as TorchInductor uses it."""
     packed = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), FEW)
     call = torch.ops.mkldnn._linear_pointwise
-    return lambda x: call(x, packed, bias, "none", [], "")  # type: ignore[no-any-return]
+    return lambda x: call(x, packed, bias, "none", [], "")
 
 
 WAYS: dict[str, tuple[Prepare, int]] = {

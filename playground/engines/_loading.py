@@ -19,6 +19,9 @@ from playground.errors import PlaygroundError
 LONG = 1 << 17
 """Positions assumed of a model that names no limit."""
 
+SPARE = 4
+"""Copies of the weights only where this many times their size is free: two of them, the caches and other programs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
@@ -29,7 +32,7 @@ class Loaded:
         vocab_size: ids the tokenizer knows; logits past them are padding.
         logit_rows: logits the model gives.
         eos_ids: every id that ends a sequence, by generation config or tokenizer.
-        dtype, device, attention: in words, for the run's environment.
+        dtype, device, attention, forward: in words, for the run's environment.
     """
 
     name: str
@@ -43,23 +46,23 @@ class Loaded:
     dtype: str
     device: str
     attention: str
+    forward: str = "transformers"
     warmed: set[int] = field(default_factory=set)
 
 
-def load(name: str, dtype: Dtype, attention: str, context: EngineContext) -> Loaded:
+def load(name: str, dtype: Dtype, attention: str, context: EngineContext, forward: str = "auto") -> Loaded:
     """Load the model that a configuration calls `name`.
+
+    `attention` and `forward` are `EmbeddedOptions.attn_implementation` and `.forward_pass`.
 
     Raises:
         PlaygroundError: it is not here, not whole, not safe to open, or not a causal language model.
     """
-    import torch
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()
     path = models.resolve(name, context.model_paths or {}, offline=context.offline)
     _check(name, Path(path))
-    if context.threads:
-        torch.set_num_threads(context.threads)
     device = pick_device(context.device)
     number = pick_dtype(dtype, device)
     common = {"trust_remote_code": context.trust_remote_code, "local_files_only": context.offline}
@@ -67,7 +70,8 @@ def load(name: str, dtype: Dtype, attention: str, context: EngineContext) -> Loa
     tokenizer = _load_tokenizer(name, source, {**common, **gguf})
     module = _load_module(name, source, {**common, **gguf}, number, attention).to(device).eval()
     used = _attention(module, attention)
-    model = CausalModel(module, _max_positions(module, tokenizer))
+    lean = _lean(module) if forward == "auto" and attention == "auto" else None
+    model = CausalModel(module, _max_positions(module, tokenizer), lean)
     if not model.keeps_cache:
         raise PlaygroundError(
             f"The model “{name}” keeps its state in a way this engine cannot continue from.",
@@ -88,7 +92,18 @@ def load(name: str, dtype: Dtype, attention: str, context: EngineContext) -> Loa
         dtype=str(number).removeprefix("torch."),
         device=str(model.device),
         attention=used,
+        forward="transformers" if lean is None else f"lean ({lean.named})",
     )
+
+
+def _lean(module: Any) -> Any:
+    """Our own forward pass where it can stand in; its faster ways keep copies, which must fit beside the weights."""
+    import psutil
+
+    from playground.decoding.lean import stand_in
+
+    size = sum(weight.numel() * weight.element_size() for weight in module.parameters())
+    return stand_in(module, spare=psutil.virtual_memory().available > SPARE * size)
 
 
 def _check(name: str, path: Path) -> None:

@@ -10,10 +10,11 @@ from typing import Any
 import torch
 
 from playground import drafters
-from playground.config import RunConfig, Speculation, checked
+from playground.config import Dtype, RunConfig, Speculation, checked
 from playground.decoding.model import ModelSession
 from playground.engines import EngineContext
 from playground.engines._loading import Loaded, load
+from playground.engines._threads import set_threads
 from playground.engines.embedded import EmbeddedOptions
 from playground.errors import PlaygroundError
 from playground.events import Loading
@@ -48,7 +49,8 @@ class Models:
         """The target, warmed up. Raises PlaygroundError when it cannot."""
         config = self._config
         yield Loading("weights", f"Loading {config.target}.")
-        self.target = load(config.target, config.dtype, self._options.attn_implementation, self._context)
+        set_threads(self._context)
+        self.target = self._load(config.target, config.dtype)
         self.hardware = _hardware(self.target.model.device)
         k = config.speculation.num_speculative_tokens if config.speculation else WARM_K
         yield Loading("warm-up", "Warming up.")
@@ -78,6 +80,10 @@ class Models:
             return None
         return self._drafts[speculation.model or ""]
 
+    def _load(self, name: str, dtype: Dtype) -> Loaded:
+        options = self._options
+        return load(name, dtype, options.attn_implementation, self._context, options.forward_pass)
+
     def _ready_draft(self, name: str, config: RunConfig) -> Iterator[Loading]:
         if name in self._drafts:
             self._drafts[name] = self._drafts.pop(name)  # the last one used is the last one dropped
@@ -88,7 +94,7 @@ class Models:
         yield Loading("draft", f"Loading the draft model {name}.")
         while len(self._drafts) >= DRAFTS_KEPT:
             del self._drafts[next(iter(self._drafts))]
-        draft = load(name, config.dtype, self._options.attn_implementation, self._context)
+        draft = self._load(name, config.dtype)
         check_vocabulary(self.target.tokenizer, draft.tokenizer, self.target.logit_rows, draft.logit_rows)
         must_rewind(draft, "Choose a draft model with attention layers only.")
         yield Loading("warm-up", f"Warming up {name}.")

@@ -140,7 +140,7 @@ def _environment(models: Models, config: RunConfig, draft: Loaded | None) -> dic
     models.runs += 1
     return {
         "engine": "embedded",
-        "engine_path": f"transformers, attention {target.attention}",
+        "engine_path": f"forward pass {target.forward}, attention {target.attention}",
         "device": target.device,
         "hardware": models.hardware,
         "dtype": target.dtype,

@@ -36,6 +36,11 @@ class EmbeddedOptions(BaseModel):
     attn_implementation: Literal["auto", "sdpa", "eager"] = Field(
         "auto", title="Attention", description="auto: SDPA that copies no cache; sdpa, eager: transformers' own."
     )
+    forward_pass: Literal["auto", "transformers"] = Field(
+        "auto",
+        title="Forward pass",
+        description="auto: a leaner one where it agrees with transformers'; transformers: always its own.",
+    )
     max_model_len: int | None = Field(
         None, ge=2, title="Context limit", description="Prompt and answer together, in tokens; empty: the model's own."
     )
@@ -72,7 +77,14 @@ class Engine:
         # Without the draft: both arms of a comparison share one load, drafts join it when first asked for.
         options = checked(EmbeddedOptions, config.engine_options, where="the embedded engine's options")
         path = (context.model_paths or {}).get(config.target, config.target)
-        return (path, config.dtype, options.attn_implementation, context.device, context.threads)
+        return (
+            path,
+            config.dtype,
+            options.attn_implementation,
+            options.forward_pass,
+            context.device,
+            context.threads,
+        )
 
     @staticmethod
     def device(config: RunConfig, context: EngineContext) -> str | None:

@@ -38,6 +38,10 @@ _ZH: dict[str, tuple[str, str]] = {
     "options.prompt_lookup_min": ("最短 n", "要匹配的最短后缀长度。"),
     "options.prompt_lookup_max": ("最长 n", "要匹配的最长后缀长度。"),
     "options.cap_max_tokens": ("限制最多词元数", "把 max_tokens 写成服务器对每个请求的硬上限。"),
+    "options.forward_pass": (
+        "前向计算",
+        "auto：结果与 transformers 一致时使用更精简的实现。",
+    ),
     "options.attn_implementation": ("注意力实现", "auto：不复制缓存的 SDPA；sdpa、eager：transformers 自带。"),
     "options.max_model_len": ("上下文上限", "提示词与回答合计的词元数；留空则用模型自身的上限。"),
     "options.prefill_chunk": ("预填充块", "一次读入的提示词词元数；停止在块之间生效。"),
