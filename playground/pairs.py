@@ -1,20 +1,19 @@
-"""The pair doctor's first half: can this draft model draft for this target, from configs and tokenizers alone.
+"""Two vocabularies side by side: does every id mean the same string to target and draft.
 
-Speculative decoding is exact only if both models mean the same string by the same id. Loads no weights.
+A target verifies ids, so what a draft means by them never changes the output; but a draft that reads other words than
+the target wrote drafts in vain, and ids past the target's vocabulary must never be fed. Loads no weights.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from playground.errors import PlaygroundError
-from playground.models import Model, inspect, resolve
 
-Verdict = Literal["compatible", "padding only", "incompatible", "unknown"]
-Level = Literal["ok", "note", "warning", "error"]
+Verdict = Literal["identical", "padding only", "tokens differ", "incompatible"]
+
+RELATED = 0.9
+"""Share of common ids that mean the same string from which on two vocabularies are one family's with differences."""
 
 
 class _Vocabulary(Protocol):
@@ -26,67 +25,56 @@ class Vocabulary:
     """How two vocabularies compare.
 
     Attributes:
-        verdict: compatible (identical), padding only (same tokens, unequal logit rows past them), incompatible.
-        num_different: ids whose strings differ. first_id, target_text, draft_text: the lowest such id.
+        verdict: identical; padding only (same tokens, unequal logit rows past them); tokens differ (one family, but
+            some ids mean different strings or exist on one side only); incompatible (different vocabularies).
+        num_different: ids whose strings differ. first_id, target_text, draft_text: the lowest such id and its strings,
+            None where that side has no such id.
+        target_size, draft_size: ids each side knows. share: of common ids that mean the same string.
     """
 
     verdict: Verdict
     num_different: int = 0
     first_id: int | None = None
-    target_text: str = ""
-    draft_text: str = ""
+    target_text: str | None = None
+    draft_text: str | None = None
+    target_size: int = 0
+    draft_size: int = 0
+    share: float = 1.0
+
+    @property
+    def same_tokens(self) -> bool:
+        return self.verdict in ("identical", "padding only")
 
     @property
     def sentence(self) -> str:
         if self.verdict == "padding only":
             return "Same tokens; only the padding past them differs."
-        if self.verdict == "incompatible":
-            return (
-                f"{self.num_different:,} token ids mean different strings, the first is {self.first_id}: "
-                f"target {self.target_text!r}, draft {self.draft_text!r}."
-            )
-        return "Same vocabulary."
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing said about a pair. `code` is stable, for translation; `params` fill its sentence."""
-
-    code: str
-    level: Level
-    text: str
-    params: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class PairReport:
-    """The verdict on a pair before loading, with its reasons, worst first."""
-
-    verdict: Verdict
-    findings: tuple[Finding, ...]
-
-    @property
-    def sentence(self) -> str:
-        return self.findings[0].text if self.findings else "Nothing is known against this pair."
-
-    def as_dict(self) -> dict[str, Any]:
-        findings = [{"code": f.code, "level": f.level, "text": f.text, **f.params} for f in self.findings]
-        return {"verdict": self.verdict, "findings": findings}
+        if self.verdict == "identical":
+            return "Same vocabulary."
+        start = "" if self.verdict == "tokens differ" else "These are different vocabularies: "
+        return (
+            f"{start}{self.num_different:,} token ids mean different strings, the first is {self.first_id}: "
+            f"target {_shown(self.target_text)}, draft {_shown(self.draft_text)}."
+        )
 
 
 def compare_vocabularies(
     target: Mapping[str, int], draft: Mapping[str, int], target_rows: int | None, draft_rows: int | None
 ) -> Vocabulary:
     """Compare string -> id maps; `*_rows` are the models' numbers of logits (CASES 1 and 2)."""
+    sizes = (max(target.values(), default=-1) + 1, max(draft.values(), default=-1) + 1)
     if target != draft:
         ours, theirs = ({i: s for s, i in v.items()} for v in (target, draft))
         different = sorted(i for i in ours.keys() | theirs.keys() if ours.get(i) != theirs.get(i))
         if different:
             first = different[0]
-            return Vocabulary("incompatible", len(different), first, ours.get(first, ""), theirs.get(first, ""))
+            common = ours.keys() & theirs.keys()
+            share = sum(ours[i] == theirs[i] for i in common) / len(common) if common else 0.0
+            verdict: Verdict = "tokens differ" if share >= RELATED else "incompatible"
+            return Vocabulary(verdict, len(different), first, ours.get(first), theirs.get(first), *sizes, share)
     if target_rows is not None and draft_rows is not None and target_rows != draft_rows:
-        return Vocabulary("padding only")
-    return Vocabulary("compatible")
+        return Vocabulary("padding only", 0, None, None, None, *sizes)
+    return Vocabulary("identical", 0, None, None, None, *sizes)
 
 
 def check_vocabulary(
@@ -98,7 +86,7 @@ def check_vocabulary(
         PlaygroundError: the vocabularies differ; names the first id and both strings.
     """
     found = compare_vocabularies(target_tokenizer.get_vocab(), draft_tokenizer.get_vocab(), target_rows, draft_rows)
-    if found.verdict == "incompatible":
+    if not found.same_tokens:
         raise PlaygroundError(
             f"The draft model cannot draft for this target: {found.sentence}",
             "Choose a draft model of the same family and tokenizer, or method ngram, which needs none.",
@@ -107,89 +95,5 @@ def check_vocabulary(
     return found
 
 
-def check_pair(target: str, draft: str, paths: Mapping[str, str], *, offline: bool) -> PairReport:
-    """What configs and tokenizers say of a pair; `target` and `draft` as a `RunConfig` names them.
-
-    Raises:
-        PlaygroundError: one of the two is not here.
-    """
-    places = [Path(resolve(name, paths, offline=offline)) for name in (target, draft)]
-    models = [inspect(n, p) for n, p in zip((target, draft), places, strict=True) if p.exists()]
-    if len(models) < 2:
-        return _report("unknown", _finding("not_here", "note", "Not on this machine yet: checked when it is loaded."))
-    findings = [
-        _finding("unusable", "error", f"{m.name} cannot be loaded. {m.problem}", model=m.name, why=m.problem)
-        for m in models
-        if m.problem
-    ]
-    if findings:
-        return _report("incompatible", *findings)
-    vocabularies = [_vocabulary(place) for place in places]
-    if vocabularies[0] is None or vocabularies[1] is None:
-        finding = _finding("no_tokenizer_file", "note", "No tokenizer.json to compare: checked when both are loaded.")
-        return _report("unknown", finding, *_sizes(*models))
-    found = compare_vocabularies(vocabularies[0], vocabularies[1], models[0].vocab_size, models[1].vocab_size)
-    level: Level = "error" if found.verdict == "incompatible" else "ok"
-    params = {"n": found.num_different, "id": found.first_id, "target": found.target_text, "draft": found.draft_text}
-    vocabulary = _finding(f"vocabulary_{found.verdict.replace(' ', '_')}", level, found.sentence, **params)
-    return _report(found.verdict, vocabulary, *_sizes(*models))
-
-
-def _sizes(target: Model, draft: Model) -> list[Finding]:
-    findings = []
-    if target.context and draft.context and draft.context < target.context:
-        findings.append(
-            _finding(
-                "shorter_window",
-                "warning",
-                f"The draft model reads {draft.context:,} tokens, the target {target.context:,}: no drafts past that.",
-                draft=draft.context,
-                target=target.context,
-            )
-        )
-    if target.size and draft.size:
-        ratio = target.size / draft.size
-        if ratio < 2:
-            findings.append(
-                _finding(
-                    "draft_too_large",
-                    "warning",
-                    f"The target is only {ratio:.1f} times the draft's size: drafting will cost what it saves.",
-                    ratio=ratio,
-                )
-            )
-        else:
-            text = f"The target is {ratio:.0f} times the draft's size."
-            findings.append(_finding("size_ratio", "ok", text, ratio=ratio))
-    return findings
-
-
-def _report(verdict: Verdict, *findings: Finding) -> PairReport:
-    order = {"error": 0, "warning": 1, "note": 2, "ok": 3}
-    first, rest = findings[0], sorted(findings[1:], key=lambda f: order[f.level])
-    return PairReport(verdict, (first, *rest))
-
-
-def _finding(code: str, level: Level, text: str, **params: Any) -> Finding:
-    return Finding(code, level, text, params)
-
-
-def _vocabulary(place: Path) -> dict[str, int] | None:
-    file = place / "tokenizer.json"
-    return _read_vocabulary(str(file), file.stat().st_mtime) if file.is_file() else None
-
-
-@lru_cache(maxsize=16)
-def _read_vocabulary(file: str, mtime: float) -> dict[str, int] | None:
-    """String -> id of a tokenizer.json; None where the tokenizers library cannot read it. `mtime` renews the cache."""
-    from tokenizers import Tokenizer
-
-    try:
-        json.loads(Path(file).read_text(encoding="utf-8"))
-        return dict(Tokenizer.from_file(file).get_vocab(with_added_tokens=True))
-    except (OSError, ValueError):
-        return None
-    except Exception as error:  # tokenizers raises bare Exception for every malformed file
-        if type(error) is not Exception:
-            raise
-        return None
+def _shown(text: str | None) -> str:
+    return "has no such id" if text is None else repr(text[:80])

@@ -19,8 +19,8 @@ LAYERS: tuple[str, ...] = (
     " playground.modelfiles playground.doctor playground.catalogue"
     " playground.overrides playground.suites storage playground.drafters.* playground.engines.* playground.exporters.*"
     " playground.importers.*",
-    "playground.doctor.trial"
-    " playground.runner playground.live playground.jobs playground.together playground.work playground.bench playground.tune playground.replay",
+    "playground.doctor.trial playground.runner playground.live playground.jobs playground.together playground.work"
+    " playground.bench playground.tune playground.replay",
     "playground.api playground.cli playground.notebook playground.results playground.terminal playground.ui"
     " playground.__main__ app",
 )

@@ -1,88 +1,71 @@
-"""Verdicts on pairs from files alone."""
-
-import json
-from pathlib import Path
+"""Two vocabularies side by side."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from playground.errors import PlaygroundError
-from playground.pairs import check_pair, check_vocabulary, compare_vocabularies
-
-WORDS = {"a": 0, "b": 1, "c": 2}
-
-
-def model(root: Path, name: str, words: dict[str, int], *, rows: int = 3, context: int = 64, size: int = 64) -> str:
-    folder = root / name
-    folder.mkdir()
-    config = {"architectures": ["LlamaForCausalLM"], "vocab_size": rows, "max_position_embeddings": context}
-    (folder / "config.json").write_text(json.dumps(config))
-    tokenizer = {"version": "1.0", "added_tokens": [], "model": {"type": "WordLevel", "vocab": words, "unk_token": "a"}}
-    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
-    header = json.dumps({"w": {"dtype": "U8", "shape": [size], "data_offsets": [0, size]}}).encode()
-    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + b"\0" * size)
-    return str(folder)
+from playground.pairs import check_vocabulary, compare_vocabularies
+from tests.pair_folders import WORDS, swapped
 
 
-def test_padding_only_is_allowed_and_named(tmp_path: Path) -> None:
-    """CASES 1: more logits than tokens, the same tokens."""
-    target, draft = model(tmp_path, "t", WORDS, rows=8, size=9000), model(tmp_path, "d", WORDS, rows=4)
-    report = check_pair(target, draft, {}, offline=True)
-    assert report.verdict == "padding only"
-    assert report.findings[0].level == "ok"
+class Loaded:
+    """A tokenizer as the engine has it."""
+
+    def __init__(self, words: dict[str, int]) -> None:
+        self.words = words
+
+    def get_vocab(self) -> dict[str, int]:
+        return self.words
 
 
-def test_one_swapped_token_is_refused_with_id_and_strings(tmp_path: Path) -> None:
-    """CASES 2: the same size, two ids that mean each other's string."""
-    target, draft = model(tmp_path, "t", WORDS), model(tmp_path, "d", {"a": 0, "c": 1, "b": 2})
-    report = check_pair(target, draft, {}, offline=True)
-    assert report.verdict == "incompatible"
-    assert "2 token ids" in report.sentence
-    assert "the first is 1: target 'b', draft 'c'" in report.sentence
+def test_padding_only_is_no_difference_of_tokens() -> None:
+    """CASES 1: 151,936 against 152,064 logits, one tokenizer."""
+    found = compare_vocabularies(WORDS, dict(WORDS), 151_936, 152_064)
+    assert found.verdict == "padding only"
+    assert found.same_tokens
+    assert check_vocabulary(Loaded(WORDS), Loaded(dict(WORDS)), 151_936, 152_064) == found
 
 
-def test_loaded_tokenizers_that_differ_raise() -> None:
-    class Tokenizer:
-        def __init__(self, words: dict[str, int]) -> None:
-            self.words = words
-
-        def get_vocab(self) -> dict[str, int]:
-            return self.words
-
-    assert check_vocabulary(Tokenizer(WORDS), Tokenizer(dict(WORDS)), 3, 3).verdict == "compatible"
-    with pytest.raises(PlaygroundError) as error:
-        check_vocabulary(Tokenizer(WORDS), Tokenizer({**WORDS, "d": 3}), 3, 4)
-    assert "'d'" in error.value.message
+def test_one_swapped_token_names_the_id_and_both_strings() -> None:
+    """CASES 2: same size, two ids that mean each other's string."""
+    found = compare_vocabularies(WORDS, swapped(7, 9), 100, 100)
+    assert found.verdict == "tokens differ"
+    assert (found.num_different, found.first_id, found.target_text, found.draft_text) == (2, 7, "w7", "w9")
+    with pytest.raises(PlaygroundError, match="first is 7: target 'w7', draft 'w9'") as error:
+        check_vocabulary(Loaded(WORDS), Loaded(swapped(7, 9)), 100, 100)
     assert error.value.code == "incompatible_pair"
 
 
-def test_identical_but_for_order_is_compatible() -> None:
-    assert compare_vocabularies(WORDS, dict(reversed(list(WORDS.items()))), 3, 3).verdict == "compatible"
+def test_an_id_of_one_side_only_is_a_difference() -> None:
+    found = compare_vocabularies(WORDS, WORDS | {"<tool>": 100}, 128, 128)
+    assert (found.verdict, found.first_id, found.target_text, found.draft_text) == (
+        "tokens differ",
+        100,
+        None,
+        "<tool>",
+    )
+    assert found.share == 1.0
+    assert "has no such id" in found.sentence
 
 
-def test_shorter_window_and_large_draft_are_warned_of(tmp_path: Path) -> None:
-    """CASES 16 and 23, before loading."""
-    target, draft = model(tmp_path, "t", WORDS, context=64), model(tmp_path, "d", WORDS, context=32)
-    report = check_pair(target, draft, {}, offline=True)
-    assert report.verdict == "compatible"
-    assert {f.code for f in report.findings if f.level == "warning"} == {"shorter_window", "draft_too_large"}
+def test_different_vocabularies_are_incompatible() -> None:
+    found = compare_vocabularies(WORDS, {f"x{i}": i for i in range(100)}, 100, 100)
+    assert found.verdict == "incompatible"
+    assert found.num_different == 100
 
 
-def test_an_unusable_folder_is_named(tmp_path: Path) -> None:
-    """CASES 33."""
-    target, draft = model(tmp_path, "t", WORDS), model(tmp_path, "d", WORDS)
-    (Path(draft) / "model.safetensors").rename(Path(draft) / "pytorch_model.bin")
-    report = check_pair(target, draft, {}, offline=True)
-    assert report.verdict == "incompatible"
-    assert "pickled" in report.sentence
+def test_order_does_not_matter() -> None:
+    assert compare_vocabularies(WORDS, dict(reversed(list(WORDS.items()))), 100, 100).verdict == "identical"
 
 
-@pytest.mark.parametrize("text", ["", "{", "{}", '{"model": 3}'])
-def test_a_broken_tokenizer_file_is_unknown_not_a_crash(tmp_path: Path, text: str) -> None:
-    target, draft = model(tmp_path, "t", WORDS), model(tmp_path, "d", WORDS)
-    (Path(draft) / "tokenizer.json").write_text(text)
-    assert check_pair(target, draft, {}, offline=True).verdict == "unknown"
-
-
-def test_a_hub_id_is_checked_when_loaded(tmp_path: Path) -> None:
-    target = model(tmp_path, "t", WORDS)
-    assert check_pair(target, "org/name", {}, offline=False).verdict == "unknown"
+@given(st.dictionaries(st.text(max_size=3), st.integers(0, 60), max_size=40), st.integers(0, 60))
+def test_the_first_difference_is_the_lowest(words: dict[str, int], number: int) -> None:
+    ours = {text: i for i, text in {i: text for text, i in words.items()}.items()}
+    theirs = {text: i for text, i in ours.items() if i != number}
+    found = compare_vocabularies(ours, theirs, None, None)
+    if len(ours) == len(theirs):
+        assert found.verdict == "identical"
+    else:
+        assert (found.num_different, found.first_id) == (1, number)
+        assert not found.same_tokens

@@ -12,14 +12,15 @@ from pydantic import BaseModel
 
 from playground import drafters, engines
 from playground.config import Preset, RunConfig, SamplingParams, Speculation, checked
+from playground.doctor.examine import examine
 from playground.errors import PlaygroundError
 from playground.models import catalogue, model_paths
-from playground.pairs import check_pair
 from playground.presets import list_presets
 from playground.registry import discover, extension
 from playground.settings import Settings
 from playground.ui import i18n
 from playground.ui.controls import Control, controls_for, default_of, element_id, nested
+from playground.ui.pair_words import finding_html
 from playground.ui.render import esc
 from playground.ui.strings_fields import option_models
 from playground.ui.wiring import Wiring
@@ -238,10 +239,17 @@ class Column:
         if not draft:
             return _line("note", i18n.tr("column.choose_draft"))
         try:
-            report = check_pair(target, draft, paths, offline=self.settings.offline)
+            report = examine(
+                target,
+                draft,
+                paths,
+                offline=self.settings.offline,
+                device=self.settings.device,
+                trust_remote_code=self.settings.trust_remote_code,
+            )
         except PlaygroundError as error:
             return _line("error", esc(f"{error.message} {error.hint}"))
-        return "".join(_line(f.level, _finding(f.code, f.text, f.params)) for f in report.findings)
+        return "".join(_line(f.level, finding_html(f)) for f in report.brief)
 
 
 def preset_names(settings: Settings) -> list[str]:
@@ -317,11 +325,3 @@ def _flat(config: RunConfig, speculation: Speculation) -> dict[str, Any]:
 def _line(level: str, text: str) -> str:
     mark = {"ok": "✓", "note": "–", "warning": "!", "error": "✕"}[level]
     return f'<p class="pair-line pair-{level}"><span aria-hidden="true">{mark}</span> {text}</p>'
-
-
-def _finding(code: str, text: str, params: dict[str, Any]) -> str:
-    key = f"pair.{code}"
-    if key not in i18n.STRINGS:
-        return str(esc(text))
-    shown = {name: f"{v:.1f}" if isinstance(v, float) else v for name, v in params.items()}
-    return str(i18n.tr(key, **shown))

@@ -47,35 +47,6 @@ STRINGS: dict[str, dict[str, str]] = {
     },
     "column.random": {"en": "random", "zh-CN": "随机"},
     "column.none": {"en": "none", "zh-CN": "无"},
-    "pair.vocabulary_compatible": {"en": "Same vocabulary.", "zh-CN": "词表相同。"},
-    "pair.vocabulary_padding_only": {
-        "en": "Same tokens; only the padding past them differs.",
-        "zh-CN": "词元相同，仅末尾填充不同。",
-    },
-    "pair.vocabulary_incompatible": {
-        "en": "{n} token ids mean different strings, the first is {id}: target “{target}”, draft “{draft}”.",
-        "zh-CN": "{n} 个词元 id 含义不同，首个为 {id}：目标“{target}”，草稿“{draft}”。",
-    },
-    "pair.not_here": {
-        "en": "Not on this machine yet: checked when it is loaded.",
-        "zh-CN": "尚不在本机：加载时再检查。",
-    },
-    "pair.no_tokenizer_file": {
-        "en": "No tokenizer.json to compare: checked when both are loaded.",
-        "zh-CN": "没有可比较的 tokenizer.json：加载后再检查。",
-    },
-    "pair.shorter_window": {
-        "en": "The draft model reads {draft} tokens, the target {target}: no drafts past that.",
-        "zh-CN": "草稿模型可读 {draft} 个词元，目标模型 {target} 个：超出后不再起草。",
-    },
-    "pair.draft_too_large": {
-        "en": "The target is only {ratio} times the draft's size: drafting will cost what it saves.",
-        "zh-CN": "目标模型仅为草稿模型的 {ratio} 倍大：起草会抵消所省的时间。",
-    },
-    "pair.size_ratio": {
-        "en": "The target is {ratio} times the draft's size.",
-        "zh-CN": "目标模型是草稿模型的 {ratio} 倍大。",
-    },
     # Asking and running
     "compare.prompt": {"en": "Write a prompt, or start from an example", "zh-CN": "输入提示词，或从示例开始"},
     "compare.prompt.label": {"en": "Prompt", "zh-CN": "提示词"},
