@@ -5,9 +5,10 @@ Folds the events of a baseline and a speculative run of the same prompt. Knows e
 
 import math
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, Literal
 
-from playground.events import Candidate, Event, RunFinished, RunStarted, Step
+from playground.events import UNKNOWN_TOKEN_ID, Candidate, Event, RunFinished, RunStarted, Step
 from playground.metrics import RunResult
 
 Arm = Literal["baseline", "speculative"]
@@ -221,9 +222,14 @@ class ComparisonFold:
 def first_divergence(baseline: Transcript, speculative: Transcript) -> Divergence | None:
     """Where two greedy transcripts part, and whether numbers or a fault did it; None where they do not.
 
+    Where an engine does not name its tokens their texts are compared.
+
+
     float32: a tie only if the gap is within twice the arms' largest logit difference there. bfloat16, float16: within
     twice that difference or two spacings of the dtype at the best logit, since a rounding in either arm can swap them.
     """
+    if UNKNOWN_TOKEN_ID in baseline.ids or UNKNOWN_TOKEN_ID in speculative.ids:
+        return _first_divergence_of_texts(baseline, speculative)
     shorter = min(len(baseline.ids), len(speculative.ids))
     position = next((i for i in range(shorter) if baseline.ids[i] != speculative.ids[i]), shorter)
     if position == len(baseline.ids) == len(speculative.ids):
@@ -235,6 +241,18 @@ def first_divergence(baseline: Transcript, speculative: Transcript) -> Divergenc
     speculative_id, speculative_text = speculative.at(position)
     kind = _kind(gap, other_gap, difference, baseline, position)
     return Divergence(position, baseline_id, speculative_id, baseline_text, speculative_text, gap, difference, kind)
+
+
+def _first_divergence_of_texts(baseline: Transcript, speculative: Transcript) -> Divergence | None:
+    ours, theirs = baseline.text, speculative.text
+    if ours == theirs:
+        return None
+    shorter = min(len(ours), len(theirs))
+    character = next((i for i in range(shorter) if ours[i] != theirs[i]), shorter)
+    ends = accumulate(map(len, baseline.texts))
+    position = next((i for i, end in enumerate(ends) if end > character), len(baseline.texts))
+    _, baseline_text = baseline.at(position)
+    return Divergence(position, None, None, baseline_text, theirs[character : character + 20], None, None, "unknown")
 
 
 def _arms_difference(baseline: Transcript, speculative: Transcript, position: int) -> float | None:

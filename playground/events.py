@@ -87,6 +87,9 @@ class RunStarted:
         prompt_token_ids: what the target really reads, after template and BOS.
         prompt_text: the rendered prompt.
         environment: hardware, versions, dtype, device, engine path, seed actually used, warnings: JSON values only.
+            `untold`, where an engine cannot tell all that a Step asks for: topic -> the reason in a sentence. Topics:
+            "steps" (its pieces are not the target's passes), "drafts" (k of each step, rejected drafts), "counts" (how
+            many tokens a piece has), "ids" (which tokens).
     """
 
     prompt_token_ids: tuple[int, ...]
@@ -107,8 +110,9 @@ class Step:
             completion, EOS or max_tokens is not delivered and not here; EOS itself is delivered, with empty text.
         rejected: draft tokens not accepted, in draft order: the first is the one the target refused, the rest were
             discarded unjudged. Accepted drafts cut by truncation are in neither list.
-        num_draft_tokens: k of this step.
-        num_accepted_tokens: a of this step, as verified, before truncation. 0 <= a <= k.
+        num_draft_tokens: k of this step; 0 with a > 0 where the engine tells what it accepted and not how many it
+            drafted (`RunStarted.environment["untold"]`).
+        num_accepted_tokens: a of this step, as verified, before truncation. 0 <= a <= k where k is told.
         truncated: why fewer than a + 1 were delivered, or why the run ends with this step; None otherwise.
         draft_seconds, verify_seconds: time to propose and to judge; None where the engine cannot split.
         logit_gaps: per verified position 0..a, the target's best logit minus its second best; () where not reported.
@@ -178,7 +182,8 @@ class RunFinished:
         text: the whole shown text, cut before a stop string: one-shot decoding of the delivered ids. None where the
             run ended before it was known; consumers then join the tokens' texts.
         usage_completion_tokens: the engine's own count of delivered tokens, from another place than the steps.
-        engine_counters: the engine's own speculative counters, under METRICS names, where it has them.
+        engine_counters: the engine's own speculative counters, under METRICS names, where it has them. What the
+            steps leave untold is taken from here. "notes": sentences about them; "source": where they are from.
         reconciled: True or False where something independent was compared; None where there was nothing.
         problems: what did not reconcile, one sentence each; not empty = the run is INVALID.
         error, hint, code: set with reason "error".

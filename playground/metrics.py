@@ -5,7 +5,7 @@ as 0 or 100 %. Knows events, nothing else.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -16,6 +16,11 @@ FOLD_VERSION = 1
 
 LIVE_WINDOW = 2.0
 """Seconds over which the live tokens/s is taken."""
+
+
+REPORTED = ("num_steps", "num_drafting_steps", "num_draft_tokens", "num_accepted_tokens", "num_judged_tokens")
+REPORTED_AT = ("accepted_at", "drafted_at", "judged_at")
+"""What `RunFinished.engine_counters` may say in place of steps that do not tell it; the latter as lists."""
 
 
 class Metric(NamedTuple):
@@ -144,7 +149,7 @@ class RunResult:
         }
         if not step.is_prefill:
             changes |= {
-                "num_steps": self.num_steps + 1,
+                "num_steps": self.num_steps + ("steps" not in self.untold),
                 "num_decode_tokens": self.num_decode_tokens + n,
                 "draft_seconds": _plus(self.draft_seconds, step.draft_seconds),
                 "verify_seconds": _plus(self.verify_seconds, step.verify_seconds),
@@ -170,6 +175,27 @@ class RunResult:
         return replace(self, energy_first=tuple(first.items()), energy_last=tuple(last.items()))
 
     def _finish(self, event: RunFinished) -> "RunResult":
+        return self._completed(event)._ended(event)
+
+    def _completed(self, event: RunFinished) -> "RunResult":
+        """With the totals that the engine reports at the end in place of what its steps left untold."""
+        counters, changes = event.engine_counters or {}, dict[str, Any]()
+        if "drafts" in self.untold:
+            changes |= {name: counters[name] for name in REPORTED if _is_count(counters.get(name))}
+            for name in REPORTED_AT:
+                found = counters.get(name)
+                if isinstance(found, list) and all(map(_is_count, found)):
+                    changes[name] = tuple(found)
+        if "counts" in self.untold:
+            delivered = event.usage_completion_tokens or 0
+            changes |= {"num_delivered": delivered, "num_decode_tokens": max(0, delivered - 1)}
+        if isinstance(notes := counters.get("notes"), list):
+            warnings = self.environment.get("warnings")
+            known = warnings if isinstance(warnings, list) else []
+            changes["environment"] = {**self.environment, "warnings": [*known, *map(str, notes)]}
+        return replace(self, **changes) if changes else self
+
+    def _ended(self, event: RunFinished) -> "RunResult":
         problems = list(event.problems)
         if event.usage_completion_tokens is not None and event.usage_completion_tokens != self.num_delivered:
             problems.append(
@@ -195,6 +221,12 @@ class RunResult:
         return self.status not in ("waiting", "loading", "running")
 
     @property
+    def untold(self) -> frozenset[str]:
+        """What this run's engine cannot tell: topics of `RunStarted.environment["untold"]`."""
+        found = self.environment.get("untold")
+        return frozenset(found) if isinstance(found, Mapping) else frozenset()
+
+    @property
     def valid(self) -> bool:
         """False for a run whose counters do not reconcile: shown, never ranked."""
         return self.reconciled is not False
@@ -214,10 +246,14 @@ class RunResult:
 
     @property
     def draft_share_of_output(self) -> float | None:
+        if not self.untold.isdisjoint(("steps", "counts")):
+            return None
         return _ratio(self.num_delivered_accepted, self.num_delivered)
 
     @property
     def wasted_draft_fraction(self) -> float | None:
+        if not self.untold.isdisjoint(("steps", "counts")):
+            return None
         share = _ratio(self.num_delivered_accepted, self.num_draft_tokens)
         return None if share is None else 1 - share
 
@@ -258,7 +294,7 @@ class RunResult:
     @property
     def live_tokens_per_second(self) -> float | None:
         """Over the last LIVE_WINDOW seconds of engine time."""
-        if len(self.recent) < 2:
+        if len(self.recent) < 2 or "counts" in self.untold:
             return None
         return _ratio(sum(n for _, n in self.recent[1:]), self.recent[-1][0] - self.recent[0][0])
 
@@ -325,6 +361,10 @@ class RunResult:
 def expected_tokens_per_step(alpha: float, k: float) -> float:
     """(1 - alpha^(k+1)) / (1 - alpha), k + 1 where alpha = 1 (Leviathan et al. 2023, eq. 1)."""
     return k + 1 if math.isclose(alpha, 1.0) else (1 - alpha ** (k + 1)) / (1 - alpha)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
 
 
 def _ratio(part: float, whole: float) -> float | None:

@@ -36,6 +36,9 @@ _ROOT = Path(__file__).resolve().parent.parent
 # threads are stuck, reaches workers the child started, and keeps the group's number from being given to another.
 _GUARD = ["/bin/sh", "-c", "read -r _; kill -s KILL 0"]
 
+_SECRET = ("DRAFTBOARD_AUTH", "DRAFTBOARD_REMOTE_KEYS")
+"""How the names of variables begin that no child is to see."""
+
 _SEGMENT = re.compile(r"(/dev/shm/(?:psm_|sem\.mp-|torch_)\S+)")
 
 _Item = Event | PlaygroundError | None  # None: loaded
@@ -291,7 +294,7 @@ def _environment(context: EngineContext, scratch: str) -> dict[str, str]:
 
     Temporary files lie in `scratch`, which goes with the child; what torch compiles is kept where it would be kept.
     """
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("DRAFTBOARD_AUTH")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_SECRET)}
     path = os.pathsep.join(filter(None, (str(_ROOT), kept.get("PYTHONPATH"))))
     ours = {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "TOKENIZERS_PARALLELISM": "false", "TMPDIR": scratch}
     kept.setdefault("TORCHINDUCTOR_CACHE_DIR", f"{tempfile.gettempdir()}/torchinductor_{os.getuid()}")

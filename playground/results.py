@@ -9,7 +9,7 @@ from typing import Any
 
 from playground.comparison import ARMS, Arm, Comparison, ComparisonFold, Divergence
 from playground.config import RunConfig
-from playground.events import Event, RunFinished, RunStarted, Step
+from playground.events import Event, RunFinished, Step
 from playground.metrics import RunResult
 from playground.notebook import comparison_html, run_html
 
@@ -178,7 +178,6 @@ class Collector:
         self.config, self.prompt, self.run_ids, self.comparison_id = config, prompt, run_ids, comparison_id
         self.fold = ComparisonFold(greedy=config.sampling.greedy)
         self._steps: dict[Arm, list[Step]] = {arm: [] for arm in ARMS}
-        self._started: dict[Arm, RunStarted] = {}
         self._finished: dict[Arm, RunFinished] = {}
 
     def add(self, arm: Arm, event: Event) -> None:
@@ -186,13 +185,10 @@ class Collector:
         match event:
             case Step():
                 self._steps[arm].append(event)
-            case RunStarted():
-                self._started[arm] = event
             case RunFinished():
                 self._finished[arm] = event
 
     def run(self, arm: Arm) -> RunOutput:
-        started = self._started.get(arm)
         return RunOutput(
             run_id=self.run_ids.get(arm, ""),
             config=self.config.baseline() if arm == "baseline" else self.config,
@@ -200,7 +196,7 @@ class Collector:
             text=self.fold.transcripts[arm].text,
             steps=tuple(self._steps[arm]),
             metrics=self.fold.results[arm],
-            environment=started.environment if started else {},
+            environment=self.fold.results[arm].environment,
             finish=self._finished.get(arm),
         )
 

@@ -23,9 +23,10 @@ from playground.live import Events, LiveEngine, engine_class
 from playground.models import model_paths
 from playground.registry import discover
 from playground.settings import Settings
+from playground.stored_baseline import replayed, stored_baseline
 from playground.together import merged
 from playground.turns import Ticket, Turns
-from storage import RunInfo, Store
+from storage import RunInfo, RunRow, Store
 
 __all__ = ["Arm", "BatchJob", "CompareJob", "EngineStatus", "RunJob", "Runner", "check", "new_id"]
 
@@ -86,14 +87,19 @@ class Runner:
     def start_compare(self, config: RunConfig, prompt: str, *, source: str = "page") -> CompareJob:
         """Baseline, then speculative, in one turn; on one loaded engine where the engine says that one serves both.
 
+        An engine with nothing to run a baseline on is given a stored one.
+
         Raises:
-            PlaygroundError: at once, for a config or prompt that cannot run or that has no speculation to compare.
+            PlaygroundError: at once, for a config or prompt that cannot run, that has no speculation to compare or
+                whose baseline is nowhere.
         """
         if config.speculation is None:
             raise PlaygroundError(
                 "There is nothing to compare: no drafting method is chosen.", "Choose a method.", code="bad_config"
             )
         check(config, prompt)
+        needs_stored = getattr(engine_class(config.engine), "stored_baseline", None)
+        stored = stored_baseline(self._store, config, prompt) if needs_stored and needs_stored(config) else None
         comparison = new_id()
         run_ids: dict[Arm, str] = {"baseline": new_id(), "speculative": new_id()}
         infos = [
@@ -101,7 +107,7 @@ class Runner:
             RunInfo(run_ids["speculative"], config, prompt, source, comparison, "speculative"),
         ]
         ticket = self._ticket(comparison, *run_ids.values())
-        return CompareJob(comparison, run_ids, self._serve(ticket, infos), lambda: self.abort(comparison))
+        return CompareJob(comparison, run_ids, self._serve(ticket, infos, stored), lambda: self.abort(comparison))
 
     def start_batch(self, runs: Sequence[RunInfo], *, together: bool = False) -> BatchJob:
         """Several runs in one turn, so that nobody else's comes between them; after one that failed none is begun.
@@ -184,12 +190,18 @@ class Runner:
 
     # -- one turn: a run, or the two of a comparison, outermost first
 
-    def _serve(self, ticket: Ticket, infos: list[RunInfo]) -> Tagged:
-        """All runs of a ticket; after one that failed or was cancelled the others are not begun."""
+    def _serve(self, ticket: Ticket, infos: list[RunInfo], stored: RunRow | None = None) -> Tagged:
+        """All runs of a ticket; after one that failed or was cancelled the others are not begun.
+
+        Args:
+            stored: a run that is read back where a baseline would be run.
+        """
         ended: RunFinished | None = None
         try:
             for info in infos:
-                if ended is None or ended.reason in ("stop", "length"):
+                if stored is not None and info.arm == "baseline":
+                    events = self._ended(ticket, replayed(self._store, stored))
+                elif ended is None or ended.reason in ("stop", "length"):
                     events = self._ended(ticket, self._live(ticket, info))
                 else:
                     events = _not_begun(ended)

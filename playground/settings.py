@@ -35,6 +35,14 @@ class Settings(BaseSettings):
     auth_password: SecretStr = Field(SecretStr(""), description="Password asked for at the page.")
     insecure_no_auth: bool = Field(False, description="Allow a non-loopback host without auth. You were warned.")
     trust_remote_code: bool = Field(False, description="Let model folders run their own Python. Off for a reason.")
+    remote_servers: tuple[str, ...] = Field(
+        (),
+        description="Servers the engine remote may call (JSON list of addresses); "
+        "empty: any, or none where other machines can reach the page.",
+    )
+    remote_keys: dict[str, SecretStr] = Field(
+        {}, description="Keys of such servers (JSON: address to key); never stored, shown or logged."
+    )
     offline: bool = Field(True, description="Never ask a hub for anything; switch off to load models by hub id.")
 
     @model_validator(mode="after")
@@ -82,6 +90,8 @@ class Settings(BaseSettings):
             trust_remote_code=self.trust_remote_code,
             offline=self.offline,
             threads=self.threads,
+            servers=self.remote_servers or (None if self.is_loopback else ()),
+            keys=self.remote_keys,
         )
 
     def check_writable(self) -> None:

@@ -186,7 +186,7 @@ def _event(item: Mapping[str, Any], where: str, number: int) -> Event:
         raise _bad(number, f"{'.'.join([where, *map(str, first['loc'])])}: {first['msg'].lower()}") from None
     if isinstance(event, Step):
         k, a = event.num_draft_tokens, event.num_accepted_tokens
-        if not 0 <= a <= k <= MAX_DRAFT:
+        if not (0 <= a <= MAX_DRAFT and 0 <= k <= MAX_DRAFT and (a <= k or k == 0)):  # 0: how many is untold
             raise _bad(number, f"{where}: {a} of {k} draft tokens accepted cannot be")
     return event
 

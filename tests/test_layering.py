@@ -19,9 +19,9 @@ LAYERS: tuple[str, ...] = (
     " playground.modelfiles playground.doctor playground.catalogue"
     " playground.overrides playground.suites storage playground.drafters.* playground.engines.* playground.exporters.*"
     " playground.importers.*",
-    "playground.doctor.trial playground.runner playground.live playground.jobs playground.together playground.work"
+    "playground.doctor.trial playground.runner playground.stored_baseline playground.live playground.jobs playground.together playground.work"
     " playground.bench playground.tune playground.replay",
-    "playground.api playground.cli playground.notebook playground.results playground.terminal playground.ui"
+    "playground.bench.text playground.tune.text playground.api playground.cli playground.notebook playground.results playground.terminal playground.ui"
     " playground.__main__ app",
 )
 """Lowest first; a module may import from its own layer and those below. `name.*` are the files of a package, whose

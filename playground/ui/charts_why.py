@@ -90,6 +90,8 @@ def _sentences(c: Comparison, levels: list[float]) -> Markup:
 
 
 def _why_not(c: Comparison) -> str:
-    if not c.finished or not c.speculative.num_steps:
+    if not c.finished or not (c.speculative.num_steps or c.speculative.untold):
         return "waiting"
-    return "no_drafts" if not c.speculative.num_draft_tokens else "no_split"
+    if c.speculative.num_draft_tokens:
+        return "no_split"
+    return "untold" if c.speculative.untold else "no_drafts"

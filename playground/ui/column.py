@@ -28,6 +28,9 @@ from playground.ui.wiring import Wiring
 SCRIPTED = "scripted"
 """The one engine that loads no model."""
 
+REMOTE = "remote"
+"""The engine whose models lie elsewhere."""
+
 NO_METHOD = "none"
 """The method of a run without speculation."""
 
@@ -230,6 +233,10 @@ class Column:
         """The line under the pair: can this draft model draft for this target, and why not."""
         if engine == SCRIPTED:
             return _line("note", i18n.tr("column.scripted"))
+        if engine == REMOTE:
+            return _line("note", i18n.tr("column.remote"))
+        if (problem := why_unavailable(engine)) is not None:
+            return _line("error", esc(f"{problem.message} {problem.hint}"))
         paths = model_paths(self.settings)
         if not needs_model(method):
             model = next((m for m in catalogue(self.settings) if m.name == target), None)
@@ -288,9 +295,17 @@ def options_or_none(engine: str, method: str | None = None) -> type[BaseModel] |
     return found
 
 
+def why_unavailable(engine: str) -> PlaygroundError | None:
+    """Why an engine cannot run here, and what brings it; None where it can."""
+    module = discover(engines.PACKAGE).get(engine)
+    ask = getattr(module.Engine, "unavailable", None) if module else None
+    problem: PlaygroundError | None = ask() if ask else None
+    return problem
+
+
 def needs_model(method: str) -> bool:
     """Methods that are not ours are assumed to draft with a model, unless they are known to need none."""
-    if method in (NO_METHOD, "", "ngram", "suffix"):
+    if method in (NO_METHOD, "", "ngram", "ngram_gpu", "suffix", "mtp", "server"):
         return False
     module = discover(drafters.PACKAGE).get(method)
     return bool(module.Drafter.NEEDS_MODEL) if module else True

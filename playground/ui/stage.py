@@ -157,7 +157,7 @@ class Showing:
         now = self._begun[-1] if self._begun else self.arms[-1]
         return [
             charts.by_position(self.fold.results[self.arms[-1]], live),
-            charts.timeline(self._steps[now].list, live),
+            charts.timeline(self._steps[now].list, live, untold="steps" in self.fold.results[now].untold),
             charts.why(self.comparison if len(self.arms) == 2 else None),
             charts.device_chart(self._samples[now], self.fold.results[now].joules_per_token, live),
         ]

@@ -15,6 +15,10 @@ STRINGS: dict[str, dict[str, str]] = {
         "en": "share of steps, with 95 % intervals; n counts the steps that reached the position",
         "zh-CN": "占步数的比例，含 95 % 区间；n 为到达该位置的步数",
     },
+    "chart.untold": {
+        "en": "Not reported by this server. The notes above say what it does not tell.",
+        "zh-CN": "该服务器不报告此项。上方的说明列出了它没有告知的内容。",
+    },
     "chart.position.none": {
         "en": "Nothing was drafted, so there is no acceptance to draw.",
         "zh-CN": "没有起草，因此没有接受情况可画。",
@@ -142,6 +146,10 @@ STRINGS: dict[str, dict[str, str]] = {
     "why.none.no_drafts": {
         "en": "Nothing was drafted, so there was nothing to gain: the text offered the method no match.",
         "zh-CN": "没有起草，因此没有收益：文本中没有该方法可用的匹配。",
+    },
+    "why.none.untold": {
+        "en": "This server does not report what its speculation did, so the gain cannot be divided up.",
+        "zh-CN": "该服务器不报告其推测解码的情况，因此无法拆分收益。",
     },
     "why.none.no_split": {
         "en": "n/a: the engine does not report how long it drafted and verified.",

@@ -91,6 +91,14 @@ _ZH: dict[str, tuple[str, str]] = {
     "options.use_heterogeneous_vocab": ("不同词表", "只起草两个模型共有的词元；仅限贪心草稿。"),
     "options.disable_padded_drafter_batch": ("草稿不补齐", "同一批中的序列可起草不同长度。"),
     "options.use_local_argmax_reduction": ("本地 argmax", "减少张量并行草稿之间的通信；仅限贪心草稿。"),
+    "options.url": ("服务器", "使用推测解码的服务器地址。"),
+    "options.baseline_url": (
+        "无推测解码的服务器",
+        "同一模型、不使用推测解码；留空则取同一提示词最近一次已存的无推测解码运行。",
+    ),
+    "options.server": ("服务器种类", "auto：向其询问；other：普通的 OpenAI 接口。"),
+    "options.timeout": ("耐心", "沉默多少秒后放弃此次运行。"),
+    "options.tokenizer": ("分词器", "本机上与服务器分词器相同的模型，用于逐词元着色；留空则用目标模型。"),
     "options.match": ("取哪个匹配", "最早的匹配（vLLM 的做法）或最近的匹配。"),
 }
 """Place in the config -> (label, tooltip). Options stand under `options.<field>`, whoever owns them."""

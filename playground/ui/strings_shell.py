@@ -41,6 +41,10 @@ STRINGS: dict[str, dict[str, str]] = {
     },
     "column.no_draft": {"en": "This method needs no draft model.", "zh-CN": "此方法不需要草稿模型。"},
     "column.no_speculation": {"en": "Nothing is drafted: the baseline alone.", "zh-CN": "不起草：仅运行基线。"},
+    "column.remote": {
+        "en": "The server drafts as it was started: method, k and models here only name what is called.",
+        "zh-CN": "服务器按其启动方式起草：此处的方法、k 与模型仅用于指明所调用的对象。",
+    },
     "column.scripted": {
         "en": "Canned text, for looking at the page: no model runs, nothing is measured.",
         "zh-CN": "预置文本，用于查看页面：不运行模型，也不做测量。",

@@ -76,5 +76,6 @@ STRINGS: dict[str, dict[str, str]] = {
         "zh-CN": "越长越好：1 表示草稿从未命中",
     },
     "verdict.na.no_drafts": {"en": "n/a: nothing was drafted", "zh-CN": "无：没有起草任何词元"},
+    "verdict.na.untold": {"en": "n/a: this server does not report it", "zh-CN": "无：该服务器不报告此项"},
     "verdict.na.too_short": {"en": "n/a: fewer than two tokens", "zh-CN": "无：不足两个词元"},
 }

@@ -122,7 +122,9 @@ def _run_tile(metric: str, result: RunResult, text: str) -> Markup:
             "verdict.length.n", steps=result.num_drafting_steps, k=three(result.mean_draft_tokens)
         ),
     }[metric]()
-    if text == NOT_AVAILABLE and result.finished:
+    if text == NOT_AVAILABLE and result.finished and result.untold:
+        n = tr("verdict.na.untold")
+    elif text == NOT_AVAILABLE and result.finished:
         n = tr("verdict.na.no_drafts" if metric != "tokens_per_step" else "verdict.na.too_short")
     return _tile(metric, _known(text, result.finished), n)
 

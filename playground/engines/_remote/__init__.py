@@ -1,0 +1,1 @@
+"""The parts of the remote engine. Only this package and `engines/remote.py` know servers and HTTP."""
