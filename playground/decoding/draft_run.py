@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 import torch
 
+from playground.decoding.eagle3 import Eagle3Head
+from playground.decoding.hidden import HiddenStates
 from playground.decoding.law import SamplingLaw
 from playground.decoding.model import CausalModel
 
@@ -20,6 +22,7 @@ class DraftRun:
         generator: source of randomness of this run; None at temperature 0.
         model: the loaded draft model, without cache; None for methods that need none.
         expected_length: how long the context may grow, to size caches once.
+        head, hidden: the loaded EAGLE-3 head and the target's hidden states; None for methods that need none.
     """
 
     device: torch.device
@@ -29,3 +32,5 @@ class DraftRun:
     generator: torch.Generator | None = None
     model: CausalModel | None = None
     expected_length: int = 0
+    head: Eagle3Head | None = None
+    hidden: HiddenStates | None = None

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from playground.config import SamplingParams
+from playground.decoding.hidden import HiddenStates
 from playground.decoding.law import History, SamplingLaw
 from playground.decoding.model import ModelSession
 from playground.decoding.transfer import to_host
@@ -33,7 +34,8 @@ class Plan:
     """What one run is to do.
 
     `budget`: tokens to deliver at most, by max_tokens and the context. `k`: tokens to draft at most, 0 without drafter.
-    `aborted` is asked before every forward pass. `origin`: `time.perf_counter()` at submission.
+    `aborted` is asked before every forward pass. `origin`: `time.perf_counter()` at submission. `hidden`: where the
+    target's hidden states are left for a drafter that reads them.
     """
 
     target: Loaded
@@ -48,6 +50,7 @@ class Plan:
     chunk: int
     aborted: Callable[[], bool]
     origin: float
+    hidden: HiddenStates | None = None
 
 
 class Generation:
@@ -59,7 +62,8 @@ class Generation:
         self._eos = frozenset() if sampling.ignore_eos else target.eos_ids
         self._device = target.model.device
         expected = len(plan.prompt) + min(plan.budget, ROOM)
-        self._session = ModelSession(target.model, target.vocab_size, expected)
+        taps = plan.hidden.taps if plan.hidden else ()
+        self._session = ModelSession(target.model, target.vocab_size, expected, taps)
         self._history = History(plan.law, plan.prompt, target.vocab_size, self._device)
         self._stream = TextStream(target.vocabulary, sampling.stop, sampling.min_tokens)
         self._context = list(plan.prompt)
@@ -91,21 +95,33 @@ class Generation:
         return False
 
     def _prefill(self) -> Tensor | None:
-        """Read the prompt in chunks, the drafter's too: logits after its last token; None when aborted."""
-        plan, count = self._plan, len(self._plan.prompt)
+        """Read the prompt in chunks, target and drafter in turn: logits after its last token; None when aborted."""
+        plan, end = self._plan, 0
         self._timer.start()
-        if plan.drafter is not None:
-            for end in (*range(plan.chunk, count, plan.chunk), count):
-                if self._aborted():
-                    return None
-                plan.drafter.propose(self._context if end == count else plan.prompt[:end], 0)
-        self._timer.drafted()
         logits: Tensor | None = None
         for chunk in torch.tensor(plan.prompt, dtype=torch.long, device=self._device).split(plan.chunk):
             if self._aborted():
                 return None
-            logits = self._session.feed(chunk, keep=1)
+            logits = self._feed(chunk, keep=1)
+            self._timer.verified()
+            end += len(chunk)
+            if plan.drafter is not None:
+                if self._aborted():
+                    return None
+                plan.drafter.propose(self._context if end == len(plan.prompt) else plan.prompt[:end], 0)
+                self._timer.drafted()
         return logits
+
+    def _feed(self, ids: Tensor, keep: int) -> Tensor:
+        logits = self._session.feed(ids, keep)
+        if self._plan.hidden is not None:
+            self._plan.hidden.append(self._session.tapped)
+        return logits
+
+    def _rewind(self, length: int) -> None:
+        self._session.rewind(length)
+        if self._plan.hidden is not None:
+            self._plan.hidden.rewind(length)
 
     def _step(self) -> Step:
         plan = self._plan
@@ -123,7 +139,7 @@ class Generation:
                 )
         self._timer.drafted()
         ids = torch.cat((self._last, draft.token_ids)) if len(draft.token_ids) else self._last
-        return self._judge(self._session.feed(ids, keep=len(ids)), draft)
+        return self._judge(self._feed(ids, keep=len(ids)), draft)
 
     def _judge(self, logits: Tensor, draft: Draft) -> Step:
         """Verify, learn the outcome in one sync, rewind what was refused, deliver the rest."""
@@ -144,7 +160,7 @@ class Generation:
         at = time.perf_counter() - plan.origin
         self._report.check(host)
         accepted = int(host["num_accepted"])
-        self._session.rewind(self._session.length - (k - accepted))
+        self._rewind(self._session.length - (k - accepted))
         self._last = verdict.next_id.view(1)
         tokens, truncated = self._deliver(self._report.emitted(host))
         draft_seconds, verify_seconds = self._timer.seconds()

@@ -11,7 +11,7 @@ from typing import Any
 
 
 class StepTimer:
-    """`start`, `drafted`, `verified` in this order; then `seconds()`."""
+    """`start`, then `drafted` and `verified` as spans of either kind end, in any order; then `seconds()`."""
 
     def __init__(self, device: Any) -> None:
         import torch
@@ -19,30 +19,30 @@ class StepTimer:
         self._make: Callable[[], Any] | None = None
         if device.type in ("cuda", "mps"):
             self._make = partial({"cuda": torch.cuda.Event, "mps": torch.mps.Event}[device.type], enable_timing=True)
-        self._marks: list[Any] = []
+        self._marks: list[tuple[str, Any]] = []
 
     def start(self) -> None:
         self._marks = []
-        self._mark()
+        self._mark("start")
 
     def drafted(self) -> None:
-        self._mark()
+        self._mark("drafted")
 
     def verified(self) -> None:
-        """Call before the sync on an accelerator: it marks the end of what was queued."""
-        self._mark()
+        """The last one: call it before the sync on an accelerator, so that it marks the end of what was queued."""
+        self._mark("verified")
 
     def seconds(self) -> tuple[float, float]:
         """(drafting, verifying); call after the sync."""
-        first, second, third = self._marks
-        if self._make is None:
-            return second - first, third - second
-        return first.elapsed_time(second) / 1000, second.elapsed_time(third) / 1000
+        spans = {"drafted": 0.0, "verified": 0.0}
+        for (_, before), (kind, after) in zip(self._marks, self._marks[1:], strict=False):
+            spans[kind] += after - before if self._make is None else before.elapsed_time(after) / 1000
+        return spans["drafted"], spans["verified"]
 
-    def _mark(self) -> None:
+    def _mark(self, kind: str) -> None:
         if self._make is None:
-            self._marks.append(time.perf_counter())
+            self._marks.append((kind, time.perf_counter()))
             return
         event = self._make()
         event.record()
-        self._marks.append(event)
+        self._marks.append((kind, event))
