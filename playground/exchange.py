@@ -3,8 +3,9 @@
 Knows that there are exporters and importers, none of them by name.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import Any
 
@@ -16,11 +17,11 @@ from playground.errors import PlaygroundError
 from playground.exporters import Export
 from playground.importers import Imported
 from playground.importers._text import decode, read_file
-from playground.importers._yaml import parse_json, parse_yaml
+from playground.importers._yaml import parse_documents, parse_json
 from playground.presets import explicit, write_whole
 from playground.registry import discover, extension
 
-_CODE = (".py", ".sh", ".bash", ".txt", ".cmd")
+_CODE = (".py", ".sh", ".bash", ".txt", ".cmd", ".ini", "modelfile")
 
 
 def export_options(target: str) -> type[BaseModel]:
@@ -76,22 +77,79 @@ def export_dict(export: Export) -> dict[str, Any]:
     return asdict(export)
 
 
-def import_file(path: Path) -> Imported:
-    """A preset from any file some importer recognises. Raises PlaygroundError naming file, line and key."""
-    return import_text(str(path), read_file(path))
+def import_file(path: Path, *, keep_lossy: bool = False) -> Imported:
+    """A preset from any file some importer recognises; a file that a command names is read from the same folder.
+
+    Raises:
+        PlaygroundError: naming file, line and key; with code "changes_output" for a setting that changes what comes
+            out, unless `keep_lossy`.
+    """
+    return import_text(str(path), read_file(path), keep_lossy=keep_lossy, beside=_Folder(path.parent))
 
 
-def import_text(name: str, content: bytes | str) -> Imported:
-    """The same from memory; `name` stands in errors, and its ending helps to recognise the dialect."""
+def import_text(
+    name: str,
+    content: bytes | str,
+    *,
+    keep_lossy: bool = False,
+    beside: Mapping[str, bytes | str] | None = None,
+) -> Imported:
+    """The same from memory; `name` stands in errors, and its ending helps to recognise the dialect.
+
+    `beside` holds other files that came along, by name: a command may speak of one.
+    """
     data = _parse(name, decode(name, content))
     for module in discover(importers.PACKAGE).values():
         if module.recognises(name, data):
-            imported: Imported = module.read(name, data)
+            more = {}
+            if hasattr(module, "refers") and (wanted := module.refers(name, data)):
+                more = {"beside": _other(wanted, beside or {})}
+            imported: Imported = module.read(name, data, keep_lossy=keep_lossy, **more)
             return imported
     titles = ", ".join(module.TITLE for module in discover(importers.PACKAGE).values())
     raise PlaygroundError(
         f"{name}: this is no configuration we can read.", f"Known are: {titles}.", code="unknown_format"
     )
+
+
+def import_together(files: Mapping[str, bytes | str], *, keep_lossy: bool = False) -> Imported:
+    """The preset of several files that belong together: of the one that speaks of another, else of the first."""
+    for name, content in files.items():
+        data = _parse(name, decode(name, content))
+        for module in discover(importers.PACKAGE).values():
+            if hasattr(module, "refers") and module.recognises(name, data) and module.refers(name, data) in files:
+                return import_text(name, content, keep_lossy=keep_lossy, beside=files)
+    name, content = next(iter(files.items()))
+    return import_text(name, content, keep_lossy=keep_lossy, beside=files)
+
+
+class _Folder(Mapping[str, bytes]):
+    """The files of one folder, read when asked for; nothing outside it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __getitem__(self, name: str) -> bytes:
+        path = self._path / name
+        if not path.is_file():
+            raise KeyError(name)
+        return read_file(path)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def _other(wanted: str, files: Mapping[str, bytes | str]) -> object:
+    """The data of a file that a command names, by its bare name; None where it did not come along."""
+    name = PurePosixPath(wanted.replace("\\", "/")).name
+    try:
+        content = files[name]
+    except KeyError:
+        return None
+    return _parse(name, decode(name, content))
 
 
 def _parse(name: str, text: str) -> object:
@@ -100,7 +158,8 @@ def _parse(name: str, text: str) -> object:
     if lower.endswith(".json") or (text.lstrip().startswith("{") and not lower.endswith((".yaml", ".yml"))):
         return parse_json(name, text)
     if lower.endswith((".yaml", ".yml")) or not _is_code(name, text):
-        return parse_yaml(name, text)
+        documents = parse_documents(name, text)
+        return documents[0] if len(documents) == 1 else documents
     return text
 
 

@@ -12,8 +12,10 @@ texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=60)
 """Any text a person could type or paste: line ends, control characters and directions included, NUL too."""
 file_texts = texts.map(lambda text: text.replace("\0", ""))
 words = st.text(string.ascii_lowercase + string.digits + "-_", min_size=1, max_size=12)
+names = words.filter(lambda word: not word.startswith("-"))
+"""Names of models; one that looks like a flag is refused by every exporter of a server."""
 models = st.one_of(
-    words, st.tuples(words, words).map("/".join), words.map("/models/{}".format), words.map("{}.gguf".format)
+    names, st.tuples(names, words).map("/".join), words.map("/models/{}".format), names.map("{}.gguf".format)
 )
 
 

@@ -152,7 +152,11 @@ def put_model(books: Ledger, name: str, reference: str, key: str, gguf: str) -> 
     """A model's name; whoever runs the server must change what only this machine understands.
 
     `gguf` says what to do where the server wants no GGUF file.
+
+    Raises:
+        PlaygroundError: the name would be taken for a flag.
     """
+    no_flag(reference)
     books.put(name, reference, key)
     if reference.endswith(".gguf"):
         books.lose(name, "needs-input", gguf)
@@ -163,6 +167,13 @@ def put_model(books: Ledger, name: str, reference: str, key: str, gguf: str) -> 
             name,
             "needs-input",
             f"“{reference}” is only a name on the machine it was measured on: name the model's folder or hub id there",
+        )
+
+
+def no_flag(reference: str) -> None:
+    if reference.startswith("-"):
+        raise PlaygroundError(
+            f"A model called “{reference[:60]}” would be taken for a flag.", "Name its folder.", code="not_expressible"
         )
 
 

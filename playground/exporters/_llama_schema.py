@@ -100,6 +100,8 @@ def escaped(text: str) -> str:
     kept = "".join(_ESCAPES.get(c, c) if c in _ESCAPES or c.isprintable() else _hex(c) for c in text)
     stripped = kept.strip(" ")
     left, right = len(kept) - len(kept.lstrip(" ")), len(kept) - len(kept.rstrip(" "))
+    if stripped.startswith("-") and not left:
+        stripped = "\\x2d" + stripped[1:]  # or else it looks like the next flag
     return "\\x20" * left + stripped + "\\x20" * (right if stripped else 0)
 
 

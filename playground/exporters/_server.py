@@ -26,6 +26,7 @@ class Server:
         program: the words that start it. arguments: the rest, without host and port.
         config: (file name, text) of a file that `arguments` name and that must lie beside; None where there is none.
         devices: accelerators that one copy needs. image: of the release the rules were read from.
+        request: the text of the request file.
         install: a package the image lacks, as pip takes it; "". in_image: the program there, where it is not the same.
     """
 
@@ -42,6 +43,7 @@ class Server:
     losses: tuple[Loss, ...] = ()
     written: dict[str, str] = field(default_factory=dict)
     checked_by: str = "our schema"
+    request: str = ""
 
     @property
     def words(self) -> list[str]:

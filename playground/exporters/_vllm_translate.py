@@ -102,7 +102,8 @@ def _sampling(sampling: SamplingParams, out: Ledger, cap_max_tokens: bool) -> No
         out.lose(
             "sampling.max_tokens",
             "dropped",
-            f"a server can only cap all requests (choose that by cap_max_tokens); as a default {ONLY_REQUESTS}",
+            "a server can only cap all requests (the vLLM export has that choice, cap_max_tokens); as a default "
+            f"{ONLY_REQUESTS}",
         )
     unset = {"min_tokens": 0, "seed": None, "stop": (), "ignore_eos": False}
     for name, neutral in unset.items():

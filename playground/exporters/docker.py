@@ -32,7 +32,7 @@ def export(preset: Preset, options: Options | None = None) -> Export:
     compose = _compose(preset, server, devices(server, options))
     text = opening + to_yaml(compose, width=WIDE)
     assert yaml.safe_load(text) == compose, "the file says something else"
-    files = {"compose.yaml": text}
+    files = {"compose.yaml": text, f"{preset.name}.request.json": server.request}
     if server.install:
         lines = f"FROM {server.image}\nRUN python3 -m pip install --no-cache-dir '{server.install}'\n"
         files["Dockerfile"] = opening + lines

@@ -38,7 +38,7 @@ class Options(ContainerOptions):
 
 
 def export(preset: Preset, options: Options | None = None) -> Export:
-    """See `Exporter`. Raises PlaygroundError where the server inside cannot run the preset, or a chart cannot run it."""
+    """See `Exporter`. Raises PlaygroundError where the server inside cannot run the preset, or a chart cannot."""
     options = options or Options()
     if options.flavour != "plain" and options.server != "vllm":
         raise PlaygroundError(
@@ -68,7 +68,8 @@ def export(preset: Preset, options: Options | None = None) -> Export:
     versions = f"{VERSIONS[options.flavour]}, {server.versions}"
     text = head(preset, versions, losses) + "---\n".join(to_yaml(document, width=WIDE) for document in documents)
     assert list(yaml.safe_load_all(text)) == documents, "the file says something else"
-    return Export({file: text}, command, tuple(losses), versions, server.checked_by, server.written)
+    files = {file: text, f"{preset.name}.request.json": server.request}
+    return Export(files, command, tuple(losses), versions, server.checked_by, server.written)
 
 
 def _image(server: Server) -> Loss:

@@ -9,7 +9,7 @@ from typing import Any
 from playground.config import Preset, Speculation, checked
 from playground.errors import PlaygroundError
 from playground.exporters import Export
-from playground.exporters._ledger import Ledger, is_path, method_of, needs_draft, no_such_method, put_engine
+from playground.exporters._ledger import Ledger, is_path, method_of, needs_draft, no_flag, no_such_method, put_engine
 from playground.exporters._llama_schema import (
     ORDER,
     TYPES,
@@ -39,7 +39,7 @@ def export(preset: Preset) -> Export:
     files = {
         f"{stem}.llama.ini": comment + ini(stem, serve),
         f"{stem}.llama.sh": shell(made.program, made.arguments, opening),
-        f"{stem}.request.json": request(preset.config, names={"repetition_penalty": "repeat_penalty"}),
+        f"{stem}.request.json": made.request,
     }
     return server_export(preset, made, files, shlex.join(["llama-server", "--models-preset", f"{stem}.llama.ini"]))
 
@@ -71,6 +71,7 @@ def _server(preset: Preset, books: Ledger, serve: dict[str, Any]) -> Server:
         port=PORT,
         losses=tuple(books.losses),
         written=books.written,
+        request=request(preset.config, names={"repetition_penalty": "repeat_penalty"}),
     )
 
 
@@ -121,6 +122,7 @@ def translate(preset: Preset) -> Ledger:
 
 def _model(books: Ledger, name: str, reference: str, keys: tuple[str, str]) -> None:
     """A file under the first key, a hub id under the second; either must be a GGUF."""
+    no_flag(reference)
     local = reference.endswith(".gguf") or is_path(reference) or reference.count("/") != 1
     books.put(name, reference, keys[0] if local else keys[1])
     if not reference.endswith(".gguf"):

@@ -42,7 +42,7 @@ def export(preset: Preset) -> Export:
     files = {
         f"{stem}.sglang.yaml": text,
         f"{stem}.sglang.sh": shell(PROGRAM, made.arguments, opening),
-        f"{stem}.request.json": request(preset.config, top_k_off=-1),
+        f"{stem}.request.json": made.request,
     }
     return server_export(preset, made, files, shlex.join([*PROGRAM, "--config", f"{stem}.sglang.yaml"]))
 
@@ -61,6 +61,7 @@ def server(preset: Preset) -> Server:
         devices=serve["tp-size"] * serve.get("pp-size", 1) * serve.get("dp-size", 1),
         losses=tuple(books.losses),
         written=books.written,
+        request=request(preset.config, top_k_off=-1),
     )
 
 
@@ -126,10 +127,10 @@ def _sampling(books: Ledger) -> None:
     names = {"temperature": "temperature", "top_p": "top_p", "min_p": "min_p", "top_k": "top_k"}
     names |= {name: name for name in PENALTIES} | {"max_tokens": "max_new_tokens"}
     if sampling.repetition_penalty > 2:
-        del names["repetition_penalty"]
-        books.lose("sampling.repetition_penalty", "dropped", "SGLang takes none above 2")
+        books.lose("sampling.repetition_penalty", "approximated", "SGLang takes none above 2: 2 is written")
     for name, key in names.items():
         value = getattr(sampling, name)
+        value = min(value, 2.0) if name == "repetition_penalty" else value
         books.put(f"sampling.{name}", -1 if key == "top_k" and not value else value, f"preferred-sampling-params.{key}")
         if (value, name) not in ((1.0, "temperature"), (1.0, "top_p"), (0.0, "min_p"), (0, "top_k")) and not (
             name in PENALTIES and value in (1.0 if name == "repetition_penalty" else 0.0,)

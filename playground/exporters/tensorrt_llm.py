@@ -10,7 +10,6 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from playground.config import Preset, Speculation, checked
-from playground.errors import PlaygroundError
 from playground.exporters import Export
 from playground.exporters._ledger import (
     ONLY_REQUESTS,
@@ -60,7 +59,7 @@ def export(preset: Preset, options: Options | None = None) -> Export:
     files = {
         name: opening + text,
         f"{preset.name}.trtllm.sh": shell((*made.program, made.words[0]), made.arguments[1:], opening),
-        f"{preset.name}.request.json": request(preset.config),
+        f"{preset.name}.request.json": made.request,
     }
     return server_export(preset, made, files, shlex.join([*made.program, *made.words]))
 
@@ -84,6 +83,7 @@ def server(preset: Preset, options: Options | None = None) -> Server:
         config=(file, text),
         losses=tuple(books.losses),
         written=books.written,
+        request=request(preset.config),
     )
 
 
@@ -93,8 +93,6 @@ def translate(preset: Preset, dialect: str) -> Ledger:
     put_engine(books)
     put_model(books, "target", config.target, "the command line", _GGUF)
     del books.values["the command line"]
-    if config.target.startswith("-"):
-        raise PlaygroundError("The target model's name begins with a dash.", "Name it otherwise.", code="bad_config")
     books.put("dtype", measured_dtype(preset), "dtype")
     books.values["tensor_parallel_size"] = 1
     books.take([("tensor_parallel_size", "tensor_parallel_size"), ("pipeline_parallel_size", "pipeline_parallel_size")])

@@ -46,7 +46,7 @@ def export(preset: Preset, options: Options | None = None) -> Export:
         f"{stem}.vllm.yaml": text,
         f"{stem}.vllm.sh": shell(("vllm", "serve", serve["model"]), server.arguments[1:], opening),
         f"{stem}.vllm.py": head(preset, VERSIONS, offline) + _script(serve, preset.config),
-        f"{stem}.request.json": request(preset.config),
+        f"{stem}.request.json": server.request,
     }
     return server_export(preset, server, files, f"vllm serve --config {shlex.quote(f'{stem}.vllm.yaml')}")
 
@@ -73,6 +73,7 @@ def _server(preset: Preset, options: Options | None) -> tuple[Server, dict[str, 
         install=SUFFIX_PACKAGE if spec.get("method") == "suffix" else "",
         losses=tuple(translation.losses),
         written=translation.written,
+        request=request(preset.config),
     )
     return made, serve
 

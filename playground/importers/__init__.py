@@ -24,5 +24,9 @@ class Importer(Protocol):
     def recognises(self, name: str, data: object) -> bool:
         """Whether parsed `data` (of file `name`) has this dialect's shape."""
 
-    def read(self, name: str, data: object) -> Imported:
-        """Raises PlaygroundError naming file and key."""
+    def read(self, name: str, data: object, *, keep_lossy: bool = False) -> Imported:
+        """`data` as a preset; `keep_lossy` lets settings pass that change the output.
+
+        Raises PlaygroundError naming file and key. A module that also has `refers(name, data)`, the name of a file that
+        a command reads, takes that file's data as `beside`.
+        """

@@ -4,17 +4,13 @@ Knows shells and Python's grammar; what the keys mean is `_vllm_upgrade`'s.
 """
 
 import ast
-import io
 import re
-import shlex
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from playground.errors import PlaygroundError
-
-MAX_CODE = 100_000
-"""Characters of a command or snippet."""
+from playground.importers import _command as command
+from playground.importers._command import wrong
 
 ENGINES = ("LLM", "AsyncLLM", "LLMEngine", "AsyncLLMEngine", "EngineArgs", "AsyncEngineArgs")
 SHORT = {
@@ -29,7 +25,6 @@ _COMMAND = re.compile(
     r"^\s*(?:\w+=\S*\s+)*(?:\$\s+)?(?:vllm\s|python3?\s.*vllm|docker\s|podman\s|--[a-z])", re.MULTILINE
 )
 _STARTS = ("vllm.entrypoints.openai.api_server", "vllm.entrypoints.api_server")
-_ENDS = ("&&", "||", "|", ";", "&", ">", ">>", "\n")
 
 
 def is_python(text: str) -> bool:
@@ -46,61 +41,28 @@ def from_command(name: str, text: str) -> dict[str, Any]:
     Raises:
         PlaygroundError: quotes do not match, or there is no vLLM command.
     """
-    words = _words(name, text)
+    words = command.words(name, text)
     start = next((i + 1 for i, word in enumerate(words) if word in _STARTS or "/vllm-openai" in word), None)
     if start is None:
         serve = next((i for i, pair in enumerate(pairwise(words)) if pair == ("vllm", "serve")), None)
         flag = next((i for i, word in enumerate(words) if word.startswith("--")), None)
         start = serve + 2 if serve is not None else flag
     if start is None:
-        raise _wrong(name, "holds no `vllm serve` command", "Paste the whole command.")
-    end = next((i for i in range(start, len(words)) if words[i] in _ENDS), len(words))
+        raise wrong(name, "holds no `vllm serve` command", "Paste the whole command.")
     found: dict[str, Any] = {}
-    for key, value in _flags(words[start:end]):
+    for key, value in _flags(command.one_command(words, start)):
         _put(name, found, key, value)
     return found
 
 
-def _words(name: str, text: str) -> list[str]:
-    if len(text) > MAX_CODE:
-        raise _wrong(name, f"is longer than {MAX_CODE:,} characters", "Paste the command alone.")
-    lexer = shlex.shlex(_Lines(re.sub(r"\\\r?\n", " ", text)), posix=True, punctuation_chars=";&|<>\n")
-    lexer.whitespace, lexer.whitespace_split = " \t\r", True
-    try:
-        return ["\n" if set(word) == {"\n"} else word for word in lexer]
-    except ValueError as error:
-        raise _wrong(name, f"is no shell command: {str(error).lower()}", "Check its quotes.") from None
-
-
-class _Lines(io.StringIO):
-    """shlex skips a comment by reading its line; the line's end must stay, since it ends the command."""
-
-    def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override]
-        line = super().readline(-1 if size is None else size)
-        if line.endswith("\n"):
-            self.seek(self.tell() - 1)
-        return line
-
-
 def _flags(words: list[str]) -> Iterator[tuple[str, Any]]:
     """(key, value): True for a flag alone, text for one value, a list for more; the bare word is the model."""
-    position = 0
-    while position < len(words):
-        word = words[position]
-        position += 1
-        if not _is_flag(word):
-            yield "model", word
-            continue
-        key, equals, value = word.partition("=")
-        values = [value] if equals else []
-        while not equals and position < len(words) and not _is_flag(words[position]):
-            values.append(words[position])
-            position += 1
-        key = SHORT.get(key, key.removeprefix("--"))
-        if not values and key.startswith("no-"):
+    for flag, value in command.flags(words, _is_flag):
+        key = SHORT.get(flag, flag.removeprefix("--")) or "model"
+        if value is True and key.startswith("no-"):
             yield key.removeprefix("no-"), False
         else:
-            yield key, values[0] if len(values) == 1 else values or True
+            yield key, value
 
 
 def _is_flag(word: str) -> bool:
@@ -115,12 +77,12 @@ def _put(name: str, found: dict[str, Any], key: str, value: Any) -> None:
         outer = "model"
     if not dot:
         if outer in found and found[outer] != value:
-            raise _wrong(name, f"gives --{key} twice", "Keep one of them.")
+            raise wrong(name, f"gives --{key} twice", "Keep one of them.")
         found[outer] = value
         return
     branch = found.setdefault(outer, {})
     if not isinstance(branch, dict):
-        raise _wrong(name, f"gives --{outer.replace('_', '-')} whole and in parts", "Keep one of them.")
+        raise wrong(name, f"gives --{outer.replace('_', '-')} whole and in parts", "Keep one of them.")
     branch[inner] = value
 
 
@@ -130,38 +92,44 @@ def from_python(name: str, text: str) -> tuple[dict[str, Any], list[str]]:
     Beside them, under names no file has: "sampling_params" (keywords of `SamplingParams(...)`), "chat" (False for
     `.generate(...)`), "system_prompt".
     """
-    if len(text) > MAX_CODE:
-        raise _wrong(name, f"is longer than {MAX_CODE:,} characters", "Paste the call alone.")
-    try:
-        tree = ast.parse(text)
-        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    except SyntaxError as error:
-        line = f", line {error.lineno}" if error.lineno else ""
-        raise _wrong(f"{name}{line}", "is no Python", "Paste whole statements.") from None
-    except (ValueError, RecursionError, MemoryError):
-        raise _wrong(name, "is nested too deeply", "Paste the call alone.") from None
-    reader = _Reader(tree)
-    engine = next((call for call in calls if _called(call) in ENGINES and (call.args or call.keywords)), None)
+    tree, calls = parsed(name, text)
+    reader = Literals(tree)
+    engine = next((call for call in calls if called(call) in ENGINES and (call.args or call.keywords)), None)
     if engine is None:
-        raise _wrong(name, "holds no LLM(...) call", "Paste the call with its keywords.")
+        raise wrong(name, "holds no LLM(...) call", "Paste the call with its keywords.")
     found = reader.keywords(engine)
     if engine.args:
         found.setdefault("model", reader.value("model", engine.args[0]))
     for call in calls:
-        match _called(call):
+        match called(call):
             case "SamplingParams":
                 found.setdefault("sampling_params", reader.keywords(call))
             case "generate" | "chat" as verb if isinstance(call.func, ast.Attribute):
                 found.setdefault("chat", verb == "chat")
                 if verb == "chat" and call.args:
                     found.setdefault("system_prompt", _system_prompt(reader.value("messages", call.args[0])))
-    return {key: value for key, value in found.items() if value is not _UNREADABLE}, reader.unreadable
+    return {key: value for key, value in found.items() if value is not UNREADABLE}, reader.unreadable
 
 
-_UNREADABLE = object()
+def parsed(name: str, text: str) -> tuple[ast.Module, list[ast.Call]]:
+    """The tree of a snippet and every call in it. Raises PlaygroundError where it is no Python."""
+    if len(text) > command.MAX_CODE:
+        raise wrong(name, f"is longer than {command.MAX_CODE:,} characters", "Paste the call alone.")
+    try:
+        tree = ast.parse(text)
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    except SyntaxError as error:
+        line = f", line {error.lineno}" if error.lineno else ""
+        raise wrong(f"{name}{line}", "is no Python", "Paste whole statements.") from None
+    except (ValueError, RecursionError, MemoryError):
+        raise wrong(name, "is nested too deeply", "Paste the call alone.") from None
+    return tree, calls
 
 
-class _Reader:
+UNREADABLE = object()
+
+
+class Literals:
     """Literals of a snippet, names assigned once to a literal included."""
 
     def __init__(self, tree: ast.Module) -> None:
@@ -182,10 +150,10 @@ class _Reader:
             return ast.literal_eval(node)
         except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             self.unreadable.append(key)
-            return _UNREADABLE
+            return UNREADABLE
 
 
-def _called(call: ast.Call) -> str:
+def called(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
@@ -193,8 +161,4 @@ def _system_prompt(messages: Any) -> Any:
     for message in messages if isinstance(messages, list) else ():
         if isinstance(message, dict) and message.get("role") == "system" and isinstance(message.get("content"), str):
             return message["content"]
-    return _UNREADABLE
-
-
-def _wrong(name: str, problem: str, hint: str) -> PlaygroundError:
-    return PlaygroundError(f"{name} {problem}.", hint, code="bad_file")
+    return UNREADABLE

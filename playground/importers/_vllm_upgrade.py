@@ -45,7 +45,7 @@ DROPPED_INSIDE = {
 NGRAM_NAMES = ("[ngram]", "ngram")
 
 
-def upgrade(name: str, values: Values) -> tuple[Values, list[str]]:
+def upgrade(name: str, values: Values, *, keep_lossy: bool = False) -> tuple[Values, list[str]]:
     """(the values as vLLM 0.32 has them, the sentences).
 
     Raises:
@@ -54,6 +54,7 @@ def upgrade(name: str, values: Values) -> tuple[Values, list[str]]:
     said: list[str] = []
     values = dict(values)
     inner = _inside(values.pop("speculative_config", None))
+    _lossy(name, values, inner, keep_lossy)
     _drop(values, DROPPED, said)
     if "speculative_model" in values:
         _speculative_model(name, values.pop("speculative_model"), inner, said)
@@ -62,6 +63,7 @@ def upgrade(name: str, values: Values) -> tuple[Values, list[str]]:
             _move(name, values.pop(old), old, new, inner, said)
     if inner:
         _drop(inner, DROPPED_INSIDE, said)
+        _synthetic(name, inner, keep_lossy, said)
         _method(name, inner, said)
         _lookup(inner, said)
         values["speculative_config"] = inner
@@ -71,6 +73,36 @@ def upgrade(name: str, values: Values) -> tuple[Values, list[str]]:
 
 def _inside(config: Any) -> Values:
     return {key.replace("-", "_"): value for key, value in config.items()} if isinstance(config, dict) else {}
+
+
+def _lossy(name: str, values: Values, inner: Values, keep: bool) -> None:
+    """Typical acceptance took tokens the target would not have chosen: whoever had it must know that it is gone."""
+    for found, key in ((values, LOSSY), (inner, "acceptance_method")):
+        if str(found.get(key, "")).startswith("typical"):
+            what = f"{key} {found[key]!s:.40} accepted tokens that the target would not choose"
+            if not keep:
+                raise PlaygroundError(
+                    f"{name}: {what}; vLLM has exact acceptance only by now, so its output will be another.",
+                    "Remove it, or import it knowingly (--keep-lossy), with exact acceptance in its place.",
+                    code="changes_output",
+                )
+
+
+def _synthetic(name: str, inner: Values, keep: bool, said: list[str]) -> None:
+    keys = [key for key in inner if key.startswith("synthetic")]
+    if inner.get("rejection_sample_method") == "synthetic":
+        keys.append("rejection_sample_method")
+    if not keys:
+        return
+    if not keep:
+        raise PlaygroundError(
+            f"{name}: synthetic acceptance writes text that is wrong on purpose, to time a server.",
+            "Remove rejection_sample_method and the synthetic_* keys, or import without them (--keep-lossy).",
+            code="changes_output",
+        )
+    for key in keys:
+        del inner[key]
+    said.append("Synthetic acceptance is left out: it writes text that is wrong on purpose.")
 
 
 def _drop(values: Values, gone: dict[str, str], said: list[str]) -> None:
@@ -111,12 +143,6 @@ def _method(name: str, inner: Values, said: list[str]) -> None:
     if inner.get("model") in NGRAM_NAMES:
         inner["method"] = "ngram"
         said.append(f"model “{inner.pop('model')}” of speculative_config is now method ngram.")
-    if any(key.startswith("synthetic") for key in inner) or inner.get("rejection_sample_method") == "synthetic":
-        raise PlaygroundError(
-            f"{name}: synthetic acceptance writes text that is wrong on purpose, to time a server.",
-            "Remove rejection_sample_method and the synthetic_* keys.",
-            code="not_supported",
-        )
     method = inner.get("method")
     if method is None:
         has_range = "prompt_lookup_max" in inner or "prompt_lookup_min" in inner

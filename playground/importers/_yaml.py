@@ -22,6 +22,7 @@ except ImportError:  # PyYAML built without libyaml
     from yaml import SafeLoader as _Loader  # type: ignore[assignment]
 
 MAX_DEPTH = 40
+MAX_DOCUMENTS = 64
 MAX_NUMBER = 40
 """Characters of a number: more than any float needs."""
 M = TypeVar("M", bound=BaseModel)
@@ -53,6 +54,14 @@ def parse_yaml(name: str, content: bytes | str) -> object:
     Raises:
         PlaygroundError: naming file and line, for anything refused above, and for broken YAML.
     """
+    documents = parse_documents(name, content)
+    if len(documents) != 1:
+        _refuse(name, 1, "holds more than one YAML document", "Give one.")
+    return documents[0]
+
+
+def parse_documents(name: str, content: bytes | str) -> list[object]:
+    """The data of every document of a YAML file, at least one and at most `MAX_DOCUMENTS`."""
     text = decode(name, content)
     check_size(name, len(text))
     try:
@@ -63,9 +72,9 @@ def parse_yaml(name: str, content: bytes | str) -> object:
         _refuse(name, mark.line + 1 if mark else 1, error.problem or "this is not YAML", "Correct the YAML there.")
     except yaml.YAMLError as error:
         _refuse(name, 1, str(error).splitlines()[0], "Correct the YAML.")
-    if len(nodes) != 1:
-        _refuse(name, 1, "holds no YAML document" if not nodes else "holds more than one YAML document", "Give one.")
-    return _build(name, nodes[0], _Loader(""))
+    if not nodes or len(nodes) > MAX_DOCUMENTS:
+        _refuse(name, 1, "holds no YAML document" if not nodes else "holds more documents than we read", "Give one.")
+    return [_build(name, node, _Loader("")) for node in nodes]
 
 
 def parse_json(name: str, content: bytes | str) -> object:

@@ -13,7 +13,7 @@ def recognises(name: str, data: object) -> bool:
     return isinstance(data, dict) and "config" in data and not {"model", "services", "apiVersion"} & data.keys()
 
 
-def read(name: str, data: object) -> Imported:
+def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
     """The preset. A file without `name` is called after its file.
 
     Raises:

@@ -21,9 +21,10 @@ from playground.exporters._vllm_schema import (
 from playground.importers import Imported
 from playground.importers import _vllm_source as source
 from playground.importers import preset as preset_file
+from playground.importers._reading import NEUTRAL, checked_as, located, place
 from playground.importers._text import name_from
 from playground.importers._vllm_upgrade import DROPPED, MOVED_INSIDE, Values, upgrade
-from playground.importers._yaml import Located, checked_document, line_of, parse_json
+from playground.importers._yaml import parse_json
 
 TITLE = "vLLM"
 
@@ -51,9 +52,6 @@ _SERVER = {
     "per_request_spec_decode_metrics", "limit_mm_per_prompt", "block_size", "task", "runner", "api_server_count",
     "config", "disable_log_request",
 }  # fmt: skip
-_NEUTRAL = {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0, "repetition_penalty": 1.0}
-"""What a vLLM server does where neither the file nor the request says anything; penalties are neutral in ours too."""
-
 _OF_OTHERS = ("decoding_type", "speculative_algorithm", "speculative-algorithm")
 
 
@@ -68,13 +66,27 @@ def recognises(name: str, data: object) -> bool:
     return bool({key.replace("-", "_") for key in data} & (_OURS - {"dtype", "chat"}))
 
 
-def read(name: str, data: object) -> Imported:
-    """See `Importer`; `data` is a mapping, or a command line or Python snippet as text."""
+def refers(name: str, data: object) -> str | None:
+    """The file that a command line names after --config."""
+    if not isinstance(data, str) or source.is_python(data):
+        return None
+    config = source.from_command(name, data).get("config")
+    return config if isinstance(config, str) else None
+
+
+def read(name: str, data: object, *, keep_lossy: bool = False, beside: object = None) -> Imported:
+    """See `Importer`; `data` is a mapping, or a command line or Python snippet as text.
+
+    `beside` is the file after --config; where both say something, the command line wins.
+    """
     unread: list[str] = []
     if isinstance(data, str) and source.is_python(data):
         raw, unread = source.from_python(name, data)
     elif isinstance(data, str):
         raw = source.from_command(name, data)
+        if isinstance(beside, dict):
+            del raw["config"]
+            raw = {key.replace("-", "_"): value for key, value in beside.items()} | raw
     elif isinstance(data, dict):
         raw = data
     else:
@@ -82,7 +94,7 @@ def read(name: str, data: object) -> Imported:
             f"{name}: is no mapping of keys to values.", "Give a vLLM configuration.", code="bad_file"
         )
     values = _normal(name, raw)
-    values, said = upgrade(name, values)
+    values, said = upgrade(name, values, keep_lossy=keep_lossy)
     said += [f"{key} is left out: it is no plain value in the snippet." for key in unread]
     said += _left_out(name, values, raw)
     config = _config(name, values, raw, said)
@@ -96,12 +108,12 @@ def _normal(name: str, raw: dict[str, Any]) -> Values:
     for key, value in raw.items():
         plain = key.replace("-", "_")
         if plain in values:
-            raise PlaygroundError(f"{_place(name, raw, key)}: is given twice.", "Keep one of them.", code="bad_config")
+            raise PlaygroundError(f"{place(name, raw, key)}: is given twice.", "Keep one of them.", code="bad_config")
         if plain in ("speculative_config", "override_generation_config") and isinstance(value, str):
             value = parse_json(f"{name}, {key}", value)
         if plain in ("speculative_config", "override_generation_config") and not isinstance(value, dict):
             raise PlaygroundError(
-                f"{_place(name, raw, key)}: must be a mapping of keys to values.",
+                f"{place(name, raw, key)}: must be a mapping of keys to values.",
                 "Write it as JSON or as nested YAML.",
                 code="bad_config",
             )
@@ -117,7 +129,7 @@ def _left_out(name: str, values: Values, raw: dict[str, Any]) -> list[str]:
         close = difflib.get_close_matches(key, _OURS, n=1, cutoff=0.85)
         if close:
             raise PlaygroundError(
-                f"{_place(name, raw, key)}: is not a known key.", f"Did you mean {close[0]}?", code="bad_config"
+                f"{place(name, raw, key)}: is not a known key.", f"Did you mean {close[0]}?", code="bad_config"
             )
     said = []
     if server:
@@ -155,7 +167,7 @@ def _engine_options(name: str, values: Values, raw: dict[str, Any]) -> Values:
         options["max_model_len"] = _length(options["max_model_len"])
     defaults = {"model": "-", "dtype": "auto", "gpu_memory_utilization": 0.5, "generation_config": "vllm"}
     file = {dashed(key): value for key, value in (defaults | options).items()}
-    read = _checked(ServeConfig, file | {"override-generation-config": {}}, name, raw)
+    read = checked_as(ServeConfig, file | {"override-generation-config": {}}, name, raw)
     return {key: getattr(read, key) for key in options}
 
 
@@ -167,20 +179,20 @@ def _length(value: Any) -> Any:
 
 
 def _speculation(name: str, spec: Values, raw: dict[str, Any]) -> Values:
-    read = _checked(SpeculativeConfig, spec, name, _inside(raw, "speculative_config"), raw)
+    read = checked_as(SpeculativeConfig, spec, name, _inside(raw, "speculative_config"), raw)
     options = {key: value for key in METHOD_OPTIONS if (value := getattr(read, key)) is not None}
     out: Values = {"method": read.method, "model": read.model, "options": options}
     if read.num_speculative_tokens is not None:
         out["num_speculative_tokens"] = read.num_speculative_tokens
     elif read.suffix_decoding_max_tree_depth is not None:
         out["num_speculative_tokens"] = min(64, read.suffix_decoding_max_tree_depth)
-    return _located(out, _inside(raw, "speculative_config"), raw)
+    return located(out, _inside(raw, "speculative_config"), raw)
 
 
 def _sampling(name: str, values: Values, raw: dict[str, Any], said: list[str]) -> Values:
     given = values.get("override_generation_config") or {}
-    read = _checked(GenerationDefaults, given, name, given)
-    sampling: Values = _NEUTRAL | read.model_dump(exclude_none=True)
+    read = checked_as(GenerationDefaults, given, name, given)
+    sampling: Values = NEUTRAL | read.model_dump(exclude_none=True)
     if "max_new_tokens" in sampling:
         sampling["max_tokens"] = sampling.pop("max_new_tokens")
         said.append("max_new_tokens capped every request of the server; here it is max_tokens of the run.")
@@ -195,7 +207,7 @@ def _sampling(name: str, values: Values, raw: dict[str, Any], said: list[str]) -
         )
     if sampling["top_k"] == -1:
         sampling["top_k"] = 0
-    return _located(sampling, given)
+    return located(sampling, given)
 
 
 def _request(request: Values, said: list[str]) -> Values:
@@ -209,27 +221,5 @@ def _request(request: Values, said: list[str]) -> Values:
     return {"max_tokens": 16} | known
 
 
-def _checked(model: Any, data: Values, name: str, *sources: Any) -> Any:
-    """`data` as `model`, numbers in quotes allowed (a command line has no others); errors name the sources' lines."""
-    return checked_document(model, _located(data, *sources), name, strict=False)
-
-
-def _located(data: Values, *sources: Any) -> Located:
-    """`data` with the lines of the keys that `sources` really hold, by any spelling of them."""
-    located = Located(data)
-    for read in sources:
-        lines = {key.replace("-", "_"): line for key, line in getattr(read, "lines", {}).items()}
-        located.lines |= {key: lines[plain] for key in data if (plain := key.replace("-", "_")) in lines}
-    return located
-
-
 def _inside(raw: dict[str, Any], key: str) -> Any:
     return next((value for spelled, value in raw.items() if spelled.replace("-", "_") == key), None)
-
-
-def _place(name: str, raw: dict[str, Any], key: str) -> str:
-    """Where a key stands, by either spelling of it: file, line where known, key."""
-    if key not in raw:
-        key = next((spelled for spelled in raw if spelled.replace("-", "_") == key), key)
-    line = line_of(raw, [key])
-    return f"{name}, " + (f"line {line}, " if line else "") + key[:60]

@@ -1,0 +1,69 @@
+"""What runs in a container, read by the importer of that server. Knows images and programs, no container format."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from playground.errors import PlaygroundError
+from playground.importers import Imported, llama_cpp, sglang, tensorrt_llm, vllm
+from playground.importers._yaml import parse_yaml
+
+_IMAGES = (
+    ("vllm-openai", ["vllm", "serve"]),
+    ("vllm-cpu", ["vllm", "serve"]),
+    ("llama.cpp:", ["llama-server"]),
+    ("tensorrt-llm", []),
+    ("sglang", []),
+)
+"""Part of an image's name -> the program that it starts by itself."""
+
+_PROGRAMS = ("vllm", "llama-server", "trtllm-serve", "sglang")
+
+
+def words_of(value: object) -> list[str]:
+    """A command given as text or as a list."""
+    if isinstance(value, str):
+        try:
+            return shlex.split(value)
+        except ValueError:
+            return []
+    return [str(item) for item in value] if isinstance(value, list) else []
+
+
+def server_command(image: str, words: Sequence[str], environment: Mapping[str, str]) -> str | None:
+    """The whole command line of a known server; None where it is none."""
+    found = list(words)
+    if len(found) >= 3 and found[0].rsplit("/", 1)[-1] in ("sh", "bash") and found[1] in ("-c", "-lc", "-ec"):
+        return found[2] if any(program in found[2] for program in _PROGRAMS) else None
+    programs = [word.rsplit("/", 1)[-1] for word in found]
+    known = any(name in programs for name in _PROGRAMS) or any(word.startswith(("sglang.", "vllm.")) for word in found)
+    if not known:
+        start = next((program for part, program in _IMAGES if part in image), None)
+        if not start:
+            return None
+        found = [*start, *found]
+    first = [f"{key}={shlex.quote(value)}" for key, value in environment.items() if key.startswith("LLAMA_ARG_")]
+    return " ".join([*first, shlex.join(found)])
+
+
+def read_command(name: str, text: str, files: Mapping[str, str], *, keep_lossy: bool) -> Imported:
+    """The preset of a server's command; `files` are the texts it may name, by file name.
+
+    Raises:
+        PlaygroundError: no importer reads it, or what the importer says.
+    """
+    for module in (llama_cpp, sglang, tensorrt_llm, vllm):
+        if not module.recognises(name, text):
+            continue
+        wanted = module.refers(name, text)
+        content = files.get(wanted.rsplit("/", 1)[-1]) if wanted else None
+        beside: Any = None
+        if content is not None:
+            beside = content if module is llama_cpp else parse_yaml(f"{name}, {wanted}", content)
+        return module.read(name, text, keep_lossy=keep_lossy, beside=beside)
+    raise PlaygroundError(f"{name}: starts no server we know.", "Known are vLLM, SGLang, TensorRT-LLM and llama.cpp.")
+
+
+def told(imported: Imported, *sentences: str) -> Imported:
+    return replace(imported, rewrites=(*sentences, *imported.rewrites))

@@ -1,0 +1,180 @@
+"""What the importers of servers share: keys in one spelling, values checked with their lines, a preset at the end.
+
+`Reading` holds one file on its way: what was read, what was said about it. Knows no dialect.
+"""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from playground.config import Preset, RunConfig
+from playground.errors import PlaygroundError
+from playground.importers import Imported
+from playground.importers._text import name_from
+from playground.importers._yaml import Located, checked_document, line_of, parse_json
+
+Values = dict[str, Any]
+
+NEUTRAL: Values = {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0, "repetition_penalty": 1.0}
+"""What a server does where neither its file nor the request says anything; penalties are neutral in ours too."""
+
+DTYPES = {"half": "float16", "float": "float32", "bf16": "bfloat16", "fp16": "float16"}
+
+EMBEDDED_METHODS = ("draft_model", "ngram")
+EMBEDDED_OPTIONS = {"prompt_lookup_min", "prompt_lookup_max", "match", "draft_sample_method"}
+
+
+class Reading:
+    """One file: its keys with underscores in `values` (taken out as they are used), the sentences in `said`."""
+
+    def __init__(self, name: str, raw: Mapping[str, Any], *, keep_lossy: bool = False) -> None:
+        self.name, self.raw, self.keep_lossy = name, raw, keep_lossy
+        self.said: list[str] = []
+        self.values: Values = {}
+        for key, value in raw.items():
+            plain = key.replace("-", "_")
+            if plain in self.values:
+                raise PlaygroundError(f"{self.place(key)}: is given twice.", "Keep one of them.", code="bad_config")
+            self.values[plain] = value
+
+    def rename(self, names: Mapping[str, str], why: str = "") -> None:
+        """Old spellings to the one of today; said where `why` gives the reason."""
+        for old, new in names.items():
+            if old not in self.values:
+                continue
+            value = self.values.pop(old)
+            if new in self.values and str(self.values[new]) != str(value):
+                raise PlaygroundError(
+                    f"{self.place(old)}: is {value!r:.60}, but {new} is {self.values[new]!r:.60}.",
+                    "Keep one of them.",
+                    code="bad_config",
+                )
+            self.values[new] = value
+            if why:
+                self.said.append(f"{shown(old)} is now {shown(new)} ({why}).")
+
+    def drop(self, reasons: Mapping[str, str]) -> None:
+        for key, why in reasons.items():
+            if self.values.pop(key, None) is not None:
+                self.said.append(f"{shown(key)} is left out: {why}.")
+
+    def lossy(self, key: str, what: str) -> bool:
+        """A setting that changes the output. Refused, unless the user keeps it knowingly."""
+        refuse_lossy(self.place(key), what, keep=self.keep_lossy)
+        self.said.append(f"{shown(key)} is kept knowingly: {what}.")
+        return True
+
+    def text(self, key: str) -> str | None:
+        value = self.values.pop(key, None)
+        return value if isinstance(value, str) and value else None
+
+    def take(self, names: Mapping[str, str]) -> Values:
+        """The values under some keys, by our names for them."""
+        return {ours: self.values.pop(theirs) for theirs, ours in names.items() if theirs in self.values}
+
+    def whole(self, key: str, value: Any) -> int:
+        """A whole number, which a command line gives as text."""
+        try:
+            return int(str(value))
+        except ValueError:
+            raise PlaygroundError(
+                f"{self.place(key)}: {value!r:.40} is no whole number.", "Correct it.", code="bad_config"
+            ) from None
+
+    def inside(self, key: str) -> Values:
+        """A mapping inside, its keys with underscores; JSON text is read."""
+        value = self.values.pop(key, None)
+        if value is None:
+            return {}
+        if isinstance(value, str):
+            value = parse_json(f"{self.name}, {key}", value)
+        if not isinstance(value, dict):
+            raise PlaygroundError(
+                f"{self.place(key)}: must be a mapping of keys to values.",
+                "Write it as nested YAML.",
+                code="bad_config",
+            )
+        return {inner.replace("-", "_"): item for inner, item in value.items()}
+
+    def left_out(self, server: Iterable[str], known: Iterable[str]) -> None:
+        """The keys nobody took: named, and refused where one looks like a slip of the pen."""
+        servers, ours = set(server), set(known)
+        for key in self.values:
+            close = difflib.get_close_matches(key, ours, n=1, cutoff=0.85) if key not in servers else []
+            if close and key not in ours:
+                raise PlaygroundError(
+                    f"{self.place(key)}: is not a known key.", f"Did you mean {close[0]}?", code="bad_config"
+                )
+        mine = sorted(key for key in self.values if key in servers)
+        strange = sorted(key for key in self.values if key not in servers)
+        if mine:
+            self.said.append(f"Left out, they belong to the server and not to a preset: {', '.join(mine)}.")
+        if strange:
+            self.said.append(f"Left out, not known here: {', '.join(key[:60] for key in strange)}.")
+
+    def place(self, key: str) -> str:
+        return place(self.name, self.raw, key)
+
+    def checked(self, model: Any, data: Values, *sources: Any) -> Any:
+        return checked_as(model, data, self.name, self.raw, *sources)
+
+    def finish(self, title: str, config: Values) -> Imported:
+        """The preset. Raises PlaygroundError for values that no preset can hold."""
+        preset = {
+            "name": name_from(self.name),
+            "description": f"Imported from {self.name[:200]} ({title}).",
+            "config": config,
+        }
+        checked_document(RunConfig, config, self.name)
+        return Imported(checked_document(Preset, preset, self.name), tuple(self.said))
+
+
+def shown(key: str) -> str:
+    return key[:60].replace("_", "-") if "_" in key and key.startswith(("spec_", "speculative_n")) else key[:60]
+
+
+def refuse_lossy(place: str, what: str, *, keep: bool) -> None:
+    """Raises PlaygroundError unless `keep`."""
+    if not keep:
+        raise PlaygroundError(
+            f"{place}: {what}, which changes the output.",
+            "Remove it, or import it knowingly (--keep-lossy).",
+            code="changes_output",
+        )
+
+
+def engine_for(engine_options: Values, speculation: Values | None) -> str:
+    """The engine here that can run it: our own where that suffices, else vLLM."""
+    own = not set(engine_options) - {"max_model_len"}
+    if own and speculation is not None:
+        own = speculation["method"] in EMBEDDED_METHODS and not set(speculation["options"]) - EMBEDDED_OPTIONS
+    return "embedded" if own else "vllm"
+
+
+def dtype(reading: Reading) -> str:
+    value = str(reading.values.pop("dtype", None) or "auto")
+    if value in DTYPES:
+        reading.said.append(f"dtype {value} is another name of {DTYPES[value]}.")
+    return DTYPES.get(value, value)
+
+
+def checked_as(model: Any, data: Values, name: str, *sources: Any) -> Any:
+    """`data` as `model`, numbers in quotes allowed (a command line has no others); errors name the sources' lines."""
+    return checked_document(model, located(data, *sources), name, strict=False)
+
+
+def located(data: Values, *sources: Any) -> Located:
+    """`data` with the lines of the keys that `sources` really hold, by any spelling of them."""
+    found = Located(data)
+    for read in sources:
+        lines = {key.replace("-", "_"): line for key, line in getattr(read, "lines", {}).items()}
+        found.lines |= {key: lines[plain] for key in data if (plain := key.replace("-", "_")) in lines}
+    return found
+
+
+def place(name: str, raw: Mapping[str, Any], key: str) -> str:
+    """Where a key stands, by either spelling of it: file, line where known, key."""
+    if key not in raw:
+        key = next((spelled for spelled in raw if spelled.replace("-", "_") == key), key)
+    line = line_of(raw, [key])
+    return f"{name}, " + (f"line {line}, " if line else "") + key[:60]

@@ -1,0 +1,65 @@
+"""Docker compose files: the first service that runs a server we know, as a preset."""
+
+import re
+from typing import Any
+
+from playground.errors import PlaygroundError
+from playground.importers import Imported
+from playground.importers._inside import read_command, server_command, told, words_of
+
+TITLE = "Docker Compose"
+
+
+def recognises(name: str, data: object) -> bool:
+    return isinstance(data, dict) and isinstance(data.get("services"), dict)
+
+
+def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
+    """See `Importer`."""
+    services = data.get("services") if isinstance(data, dict) else None
+    found: list[tuple[str, str]] = []
+    for title, service in services.items() if isinstance(services, dict) else ():
+        if isinstance(service, dict) and (text := _command(service)):
+            found.append((title, text))
+    if not found:
+        raise PlaygroundError(
+            f"{name}: no service runs a server we know.", "Known are vLLM, SGLang, TensorRT-LLM and llama.cpp."
+        )
+    title, text = found[0]
+    others = f", not {', '.join(other[:40] for other, _ in found[1:])}" if found[1:] else ""
+    imported = read_command(name, text, _files(data), keep_lossy=keep_lossy)
+    return told(imported, f"Read from the command of service {title[:60]}{others}; its container is left out.")
+
+
+def _command(service: dict[str, Any]) -> str | None:
+    entry, given = words_of(service.get("entrypoint")), words_of(service.get("command"))
+    words = [_plain(word) for word in [*entry, *given]]
+    return server_command(str(service.get("image", "")), words, _environment(service.get("environment")))
+
+
+def _environment(value: object) -> dict[str, str]:
+    if isinstance(value, dict):
+        return {key: _plain(str(item)) for key, item in value.items() if item is not None}
+    pairs = [str(item).partition("=") for item in value] if isinstance(value, list) else []
+    return {key: _plain(item) for key, equals, item in pairs if equals}
+
+
+def _files(data: Any) -> dict[str, str]:
+    """Texts of `configs`, by the names services mount them under and by their own."""
+    configs = data.get("configs") if isinstance(data, dict) else None
+    texts = {
+        key: _plain(config["content"])
+        for key, config in (configs.items() if isinstance(configs, dict) else ())
+        if isinstance(config, dict) and isinstance(config.get("content"), str)
+    }
+    found = dict(texts)
+    for service in data["services"].values():
+        for mount in service.get("configs") or () if isinstance(service, dict) else ():
+            if isinstance(mount, dict) and mount.get("source") in texts and isinstance(mount.get("target"), str):
+                found[mount["target"].rsplit("/", 1)[-1]] = texts[mount["source"]]
+    return found
+
+
+def _plain(text: str) -> str:
+    """`$$` is one dollar; `${NAME:-default}` is its default, other variables stay as they are."""
+    return re.sub(r"\$\$|\$\{\w+:?-([^}$]*)\}", lambda match: "$" if match[0] == "$$" else match[1], text)

@@ -1,0 +1,125 @@
+"""Kubernetes: containers of manifests, and the values of two Helm charts (vLLM production-stack, llm-d), as presets."""
+
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from playground.errors import PlaygroundError
+from playground.importers import Imported
+from playground.importers._inside import read_command, server_command, told, words_of
+
+TITLE = "Kubernetes"
+
+_CHART = {
+    "dtype": "--dtype", "tensorParallelSize": "--tensor-parallel-size", "maxNumSeqs": "--max-num-seqs",
+    "maxModelLen": "--max-model-len", "gpuMemoryUtilization": "--gpu-memory-utilization",
+}  # fmt: skip
+MAX_NODES = 10_000
+
+
+def recognises(name: str, data: object) -> bool:
+    if isinstance(data, list):
+        return bool(data) and all(isinstance(item, dict) and "kind" in item for item in data)
+    if not isinstance(data, dict):
+        return False
+    return ("apiVersion" in data and "kind" in data) or "servingEngineSpec" in data or "modelArtifacts" in data
+
+
+def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
+    """See `Importer`; `data` is one manifest, a list of them, or the values of a chart."""
+    chart = data if isinstance(data, dict) else {}
+    if "servingEngineSpec" in chart:
+        return _production_stack(name, chart, keep_lossy)
+    if "modelArtifacts" in chart:
+        return _llm_d(name, chart, keep_lossy)
+    for container in _containers(data):
+        words = [*words_of(container.get("command")), *words_of(container.get("args"))]
+        text = server_command(str(container.get("image", "")), [_plain(w) for w in words], _environment(container))
+        if text:
+            title = str(container.get("name", "?"))[:60]
+            imported = read_command(name, text, _files(data), keep_lossy=keep_lossy)
+            return told(imported, f"Read from container {title}; the pod around it is left out.")
+    raise PlaygroundError(
+        f"{name}: no container runs a server we know.", "Known are vLLM, SGLang, TensorRT-LLM and llama.cpp."
+    )
+
+
+def _walk(data: object) -> Iterator[dict[str, Any]]:
+    """Every mapping inside, outermost first, without recursion."""
+    waiting, seen = [data], 0
+    while waiting and seen < MAX_NODES:
+        value, seen = waiting.pop(0), seen + 1
+        if isinstance(value, dict):
+            yield value
+            waiting += [item for item in value.values() if isinstance(item, (dict, list))]
+        elif isinstance(value, list):
+            waiting += [item for item in value if isinstance(item, (dict, list))]
+
+
+def _containers(data: object) -> Iterator[dict[str, Any]]:
+    """Containers of pods; KServe's `predictor.model` is one too."""
+    for mapping in _walk(data):
+        if isinstance(items := mapping.get("containers"), list):
+            yield from (item for item in items if isinstance(item, dict))
+        model = mapping.get("model")
+        if isinstance(model, dict) and isinstance(model.get("args"), list):
+            yield {"image": "vllm-openai", "name": "predictor"} | model
+
+
+def _environment(container: dict[str, Any]) -> dict[str, str]:
+    items = container.get("env")
+    pairs = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+    return {str(p["name"]): _plain(str(p["value"])) for p in pairs if "name" in p and "value" in p}
+
+
+def _files(data: object) -> dict[str, str]:
+    """Texts of the ConfigMaps beside."""
+    found: dict[str, str] = {}
+    for mapping in _walk(data):
+        if mapping.get("kind") == "ConfigMap" and isinstance(mapping.get("data"), dict):
+            found |= {key: text for key, text in mapping["data"].items() if isinstance(text, str)}
+    return found
+
+
+def _production_stack(name: str, chart: dict[str, Any], keep_lossy: bool) -> Imported:
+    serving = chart["servingEngineSpec"]
+    models = serving.get("modelSpec") if isinstance(serving, dict) else None
+    first = models[0] if isinstance(models, list) and models and isinstance(models[0], dict) else {}
+    url = first.get("modelURL")
+    if not isinstance(url, str) or not url:
+        raise PlaygroundError(f"{name}: servingEngineSpec.modelSpec names no modelURL.", "Add it.", code="bad_config")
+    config = first.get("vllmConfig")
+    config = config if isinstance(config, dict) else {}
+    words = ["vllm", "serve", url]
+    for key, flag in _CHART.items():
+        if key in config:
+            words += [flag, str(config[key])]
+    if config.get("enablePrefixCaching") is False:
+        words.append("--no-enable-prefix-caching")
+    words += words_of(config.get("extraArgs"))
+    imported = read_command(name, shlex.join(words), {}, keep_lossy=keep_lossy)
+    rest = f"; of {len(models or ())} models only the first" if len(models or ()) > 1 else ""
+    return told(imported, f"Read from the values of production-stack{rest}; what the chart adds is left out.")
+
+
+def _llm_d(name: str, chart: dict[str, Any], keep_lossy: bool) -> Imported:
+    artifacts, decode = chart["modelArtifacts"], chart.get("decode")
+    target = artifacts.get("name") if isinstance(artifacts, dict) else None
+    if not isinstance(target, str) or not target:
+        raise PlaygroundError(f"{name}: modelArtifacts names no model.", "Add its name.", code="bad_config")
+    decode = decode if isinstance(decode, dict) else {}
+    words = ["vllm", "serve", target]
+    sizes = decode.get("parallelism")
+    for key, flag in (("tensor", "--tensor-parallel-size"), ("data", "--data-parallel-size")):
+        size = sizes.get(key) if isinstance(sizes, dict) else None
+        if size is not None and (key == "tensor" or size != 1):
+            words += [flag, str(size)]
+    containers = decode.get("containers")
+    first = containers[0] if isinstance(containers, list) and containers and isinstance(containers[0], dict) else {}
+    words += words_of(first.get("args"))
+    imported = read_command(name, shlex.join(words), {}, keep_lossy=keep_lossy)
+    return told(imported, "Read from the decode values of llm-d; what the chart adds is left out.")
+
+
+def _plain(text: str) -> str:
+    return text.replace("$$", "$")

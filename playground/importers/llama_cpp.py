@@ -1,0 +1,261 @@
+"""llama.cpp: `llama-server` commands and preset files (INI) as presets, before and after the renames of April 2026.
+
+Its defaults are not neutral and have moved, so whatever is left open is pinned to what that release did, and said.
+"""
+
+from typing import Any
+
+from playground.errors import PlaygroundError
+from playground.exporters._llama_schema import ORDER, TYPES, Serve, unescaped
+from playground.importers import Imported
+from playground.importers import _llama_source as source
+from playground.importers._reading import Reading, Values, engine_for, located
+
+TITLE = "llama.cpp"
+
+_RENAMED = {
+    "draft": "spec_draft_n_max", "draft_n": "spec_draft_n_max", "draft_max": "spec_draft_n_max",
+    "draft_min": "spec_draft_n_min", "draft_n_min": "spec_draft_n_min",
+    "spec_ngram_size_n": "spec_ngram_simple_size_n", "spec_ngram_size_m": "spec_ngram_simple_size_m",
+    "spec_ngram_min_hits": "spec_ngram_simple_min_hits",
+}  # fmt: skip
+_GONE = {"ctx_size_draft": "the draft has the target's context by now"}
+_TYPES = {name: method for method, name in TYPES.items()}
+_OLD_TYPES = {"draft": "draft-simple", "eagle3": "draft-eagle3", "mtp": "draft-mtp"}
+_NGRAM = ("ngram-simple", "ngram-map-k", "ngram-map-k4v", "ngram-mod", "ngram-cache")
+_DEFAULTS = {"temp": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05}
+"""Of llama-server where neither file nor request says anything."""
+
+_OLD_MAX, _OLD_P_MIN, _NEW_MAX = 16, 0.75, 3
+_SAMPLING = {
+    "temp": "temperature", "top_k": "top_k", "top_p": "top_p", "min_p": "min_p",
+    "repeat_penalty": "repetition_penalty", "presence_penalty": "presence_penalty",
+    "frequency_penalty": "frequency_penalty",
+}  # fmt: skip
+_OWN = {
+    "model", "hf_repo", "ctx_size", "parallel", "n_predict", "seed", "reverse_prompt", "ignore_eos", "sampler_seq",
+    "repeat_last_n", "spec_type", "spec_draft_model", "spec_draft_hf", "spec_draft_n_max", "spec_draft_n_min",
+    "spec_draft_p_min", "spec_draft_sampling", "spec_default", "cache_prompt", *_SAMPLING, *_RENAMED, *_GONE,
+}  # fmt: skip
+_SERVER = {
+    "host", "port", "api_key", "alias", "metrics", "n_gpu_layers", "spec_draft_ngl", "spec_draft_device", "device",
+    "threads", "threads_batch", "batch_size", "ubatch_size", "flash_attn", "split_mode", "tensor_split", "main_gpu",
+    "cache_type_k", "cache_type_v", "mlock", "no_mmap", "mmap", "numa", "jinja", "chat_template", "verbose", "log_file",
+    "kv_unified", "cont_batching", "fit", "fit_target", "hf_file", "hf_token", "slots", "props", "version",
+    "slot_save_path",
+    "load_on_startup", "stop_timeout", "dedup_cache_models", "escape", "spec_draft_type_k", "spec_draft_type_v",
+    "spec_draft_p_split", "samplers", "lookup_cache_static", "lookup_cache_dynamic", "models_preset", "models_dir",
+    "timeout", "cache_reuse", "warmup", "no_warmup", "embeddings", "reasoning_format", "offline", "spec_draft_threads",
+}  # fmt: skip
+
+
+def recognises(name: str, data: object) -> bool:
+    return isinstance(data, str) and (source.is_command(name, data) or source.is_ini(name, data))
+
+
+def refers(name: str, data: object) -> str | None:
+    if not isinstance(data, str) or not source.is_command(name, data):
+        return None
+    preset = source.from_command(name, data).get("models_preset")
+    return preset if isinstance(preset, str) else None
+
+
+def read(name: str, data: object, *, keep_lossy: bool = False, beside: object = None) -> Imported:
+    """See `Importer`; `data` is the text of a command or of a preset file, `beside` the preset file a command names."""
+    if not isinstance(data, str):
+        raise PlaygroundError(f"{name}: is no command and no preset file.", "Give its text.", code="bad_file")
+    others: list[str] = []
+    raw: dict[str, Any]
+    if source.is_command(name, data):
+        raw = source.from_command(name, data)
+        if isinstance(beside, str):
+            found, others = source.from_ini(name, beside)
+            raw = found | {key: value for key, value in raw.items() if key != "models_preset"}
+    else:
+        raw, others = source.from_ini(name, data)
+    reading = Reading(name, raw, keep_lossy=keep_lossy)
+    if others:
+        reading.said.append(f"Only the first model is read; left out: {', '.join(other[:60] for other in others)}.")
+    return reading.finish(TITLE, _config(reading))
+
+
+def _config(reading: Reading) -> Values:
+    target = reading.text("model") or reading.text("hf_repo")
+    if target is None:
+        hint = "Import the preset file itself." if "models_preset" in reading.values else "Add --model or --hf-repo."
+        raise PlaygroundError(f"{reading.name}: names no model.", hint, code="bad_config")
+    reading.values.pop("hf_repo", None)
+    old = bool({*_RENAMED, *_GONE} & reading.values.keys()) or reading.values.get("spec_type") in _OLD_TYPES
+    reading.rename(_RENAMED, "removed in April 2026")
+    reading.drop(_GONE)
+    speculation = _speculation(reading, old)
+    options = _room(reading)
+    sampling = _sampling(reading)
+    for key in [key for key in reading.values if key.startswith("spec_ngram_")]:
+        del reading.values[key]
+    reading.left_out(_SERVER, _OWN)
+    return {
+        "engine": engine_for(options, speculation),
+        "engine_options": options,
+        "target": target,
+        "speculation": speculation,
+        "sampling": sampling,
+    }
+
+
+def _room(reading: Reading) -> Values:
+    """The context is shared out among the slots."""
+    slots, total = _whole(reading, "parallel"), _whole(reading, "ctx_size")
+    options: Values = {}
+    if total:
+        options["max_model_len"] = total // max(1, slots or 1)
+    if slots is not None and slots > 0 and not (slots == 1 and total):
+        options["max_num_seqs"] = slots
+    if isinstance(cached := reading.values.pop("cache_prompt", None), bool):
+        options["enable_prefix_caching"] = cached
+    return options
+
+
+def _speculation(reading: Reading, old: bool) -> Values | None:
+    for key in [key for key in reading.values if key.startswith("spec_synth")]:
+        reading.lossy(key, "synthetic acceptance writes text that is wrong on purpose, to time a server")
+        del reading.values[key]
+    model = reading.text("spec_draft_model") or reading.text("spec_draft_hf")
+    kind = _kind(reading, model)
+    k, least = _whole(reading, "spec_draft_n_max"), _whole(reading, "spec_draft_n_min")
+    p_min, how = reading.values.pop("spec_draft_p_min", None), reading.text("spec_draft_sampling")
+    if kind is None:
+        return None
+    sizes = _sizes(reading, kind)
+    if kind.startswith("ngram"):
+        k = sizes[1] if sizes[1] is not None else k
+    if k is None:
+        k = _OLD_MAX if old else _NEW_MAX
+        reading.said.append(
+            f"spec-draft-n-max is not given: {k}, the default {'then' if old else 'now'}, is written out."
+        )
+    if kind.startswith("draft"):
+        _early_stop(reading, p_min, least, old)
+    options: Values = {}
+    if kind in _NGRAM:
+        options = {"prompt_lookup_max": sizes[0], "prompt_lookup_min": sizes[0]}
+    elif how:
+        options = {"draft_sample_method": how}
+    method = "ngram" if kind in _NGRAM else _TYPES[kind]
+    return {"method": method, "num_speculative_tokens": max(1, k), "model": model, "options": options}
+
+
+def _early_stop(reading: Reading, p_min: Any, least: int | None, old: bool) -> None:
+    stop = _OLD_P_MIN if p_min is None and old else float(str(p_min or 0))
+    if stop > 0:
+        reading.said.append(
+            f"spec-draft-p-min {stop:g}{' (the default then)' if p_min is None else ''} is left out: it ended drafts "
+            "where the draft model was unsure; presets draft k tokens."
+        )
+    if least:
+        reading.said.append(f"spec-draft-n-min {least} is left out: presets use every draft.")
+
+
+def _kind(reading: Reading, model: str | None) -> str | None:
+    """The one spec-type that a preset can hold."""
+    given = reading.values.pop("spec_type", None)
+    if reading.values.pop("spec_default", False):
+        given = given or "ngram-mod"
+    if given is None and model is not None:
+        reading.said.append(
+            "spec-type is not given: draft-simple is taken. Since April 2026 llama-server loads such a draft and does "
+            "not use it."
+        )
+        return "draft-simple"
+    if given is None:
+        return None
+    if ":" in str(given) or "=" in str(given):
+        raise PlaygroundError(
+            f"{reading.place('spec_type')}: {str(given)[:60]!r} is the syntax of ik_llama.cpp, another program.",
+            "Write llama.cpp's own flags (--spec-type draft-mtp --spec-draft-n-max 4).",
+            code="not_supported",
+        )
+    kinds = [_current(reading, part.strip()) for part in str(given).split(",")]
+    known = [kind for kind in kinds if kind != "none"]
+    if not known:
+        return None
+    if len(known) > 1:
+        chosen = next((kind for kind in known if kind.startswith("draft")), known[0])
+        rest = ", ".join(kind for kind in known if kind != chosen)
+        reading.said.append(f"Of several spec-types {chosen} is taken, {rest} is left out: presets hold one method.")
+        return chosen
+    return known[0]
+
+
+def _current(reading: Reading, kind: str) -> str:
+    if kind in _OLD_TYPES:
+        reading.said.append(f"spec-type {kind} is now {_OLD_TYPES[kind]} (May 2026).")
+        return _OLD_TYPES[kind]
+    if kind not in (*_TYPES, *_NGRAM, "none"):
+        raise PlaygroundError(
+            f"{reading.place('spec_type')}: {kind[:40]} is no spec-type we know.",
+            f"Known are: {', '.join((*_TYPES, *_NGRAM[1:]))}.",
+            code="bad_config",
+        )
+    return kind
+
+
+def _sizes(reading: Reading, kind: str) -> tuple[int, int | None]:
+    """(length of the lookup, length of the draft) of an n-gram type."""
+    if kind not in _NGRAM:
+        return 0, None
+    if kind != "ngram-simple":
+        reading.said.append(f"spec-type {kind} is read as method ngram, its nearest relative: acceptance differs.")
+    names = {"ngram-mod": ("spec_ngram_mod_n_match", "spec_ngram_mod_n_max")}
+    first, second = names.get(kind, (f"spec_{kind.replace('-', '_')}_size_n", f"spec_{kind.replace('-', '_')}_size_m"))
+    lookup, draft = _whole(reading, first), _whole(reading, second)
+    default = 24 if kind == "ngram-mod" else 12
+    if lookup is None:
+        reading.said.append(f"The lookup's length is not given: {default}, its default, is written out.")
+    if draft is None and kind != "ngram-cache":
+        draft = 64 if kind == "ngram-mod" else 48
+        reading.said.append(f"The draft's length is not given: {draft}, its default, is written out.")
+    return (default if lookup is None else lookup), draft
+
+
+def _sampling(reading: Reading) -> Values:
+    given = {key: reading.values.pop(key) for key in _SAMPLING if key in reading.values}
+    pinned = {key: value for key, value in _DEFAULTS.items() if key not in given}
+    if pinned:
+        said = ", ".join(f"{key.replace('_', '-')} {value:g}" for key, value in pinned.items())
+        reading.said.append(f"Not given, so llama-server's own defaults are written out: {said}.")
+    neutral = {"repeat_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
+    read = reading.checked(Serve, _full(neutral | pinned | given), reading.raw)
+    sampling: Values = {ours: getattr(read, theirs) for theirs, ours in _SAMPLING.items()}
+    if (length := _whole(reading, "n_predict")) is not None and length > 0:
+        sampling["max_tokens"] = length
+    if (seed := _whole(reading, "seed")) is not None and 0 <= seed < 2**32 - 1:
+        sampling["seed"] = seed
+    if stops := reading.values.pop("reverse_prompt", None):
+        sampling["stop"] = [unescaped(str(stop)) for stop in stops]
+    if reading.values.pop("ignore_eos", False):
+        sampling["ignore_eos"] = True
+    _order(reading, sampling)
+    return located(sampling, reading.raw)
+
+
+def _order(reading: Reading, sampling: Values) -> None:
+    window = reading.values.pop("repeat_last_n", None)
+    penalised = sampling["repetition_penalty"] != 1 or sampling["presence_penalty"] or sampling["frequency_penalty"]
+    if penalised and str(window) != "-1":
+        reading.said.append(f"Penalties looked back {window or 64} tokens there; here they look at everything.")
+    order = reading.values.pop("sampler_seq", None)
+    if order != ORDER and sampling["temperature"] not in (0, 1):
+        reading.said.append("Its samplers apply the temperature last; here it comes before top-k, top-p and min-p.")
+
+
+def _full(values: Values) -> Values:
+    file = {"model": "-", "repeat_last_n": -1, "sampler_seq": ORDER, "n_predict": 1}
+    return {key.replace("_", "-"): value for key, value in (file | values).items()}
+
+
+def _whole(reading: Reading, key: str) -> int | None:
+    value = reading.values.pop(key, None)
+    if value is None:
+        return None
+    return reading.whole(key, value)

@@ -1,0 +1,102 @@
+"""Ollama: a Modelfile as a preset."""
+
+import re
+from typing import Any
+
+from playground.errors import PlaygroundError
+from playground.exporters.ollama import PARAMETERS
+from playground.importers import Imported
+from playground.importers._reading import Reading, Values, engine_for
+
+TITLE = "Ollama"
+
+_FIELDS = {key: name for name, key in PARAMETERS.items()} | {"seed": "seed"}
+_DEFAULTS = {"temperature": 0.8, "top_k": 40, "top_p": 0.9, "min_p": 0.0}
+_INSTRUCTION = re.compile(
+    r"^[ \t]*(FROM|PARAMETER|SYSTEM|TEMPLATE|ADAPTER|LICENSE|MESSAGE|REQUIRES|DRAFT)\b[ \t]*", re.I | re.M
+)
+
+
+def recognises(name: str, data: object) -> bool:
+    if not isinstance(data, str):
+        return False
+    return "modelfile" in name.lower() or bool(
+        re.search(r"^FROM\s+\S+\s*$", data, re.MULTILINE) and re.search(r"^PARAMETER\s", data, re.MULTILINE)
+    )
+
+
+def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
+    """See `Importer`."""
+    raw, stops, other = _parsed(name, str(data))
+    reading = Reading(name, raw, keep_lossy=keep_lossy)
+    target = reading.text("FROM")
+    if target is None:
+        raise PlaygroundError(f"{name}: names no model.", "Begin with FROM.", code="bad_config")
+    k = reading.values.pop("draft_num_predict", None)
+    sampling: Values = dict(_DEFAULTS)
+    sampling |= {_FIELDS[key]: reading.values.pop(key) for key in list(reading.values) if key in _FIELDS}
+    if pinned := [key for key in _DEFAULTS if key not in raw]:
+        values = ", ".join(f"{key} {_DEFAULTS[key]:g}" for key in pinned)
+        reading.said.append(f"Not given, so Ollama's own defaults are written out: {values}.")
+    if str(sampling.get("max_tokens", "")).startswith("-"):
+        del sampling["max_tokens"]
+    sampling |= {"stop": stops} if stops else {}
+    length = reading.values.pop("num_ctx", None)
+    options = {} if length is None else {"max_model_len": reading.whole("num_ctx", length)}
+    reading.values.pop("repeat_last_n", None)
+    speculation = None
+    if k is not None and str(k) != "0":
+        speculation = {"method": "mtp", "num_speculative_tokens": k, "model": None, "options": {}}
+        reading.said.append("draft_num_predict is read as method mtp, prediction layers inside the model.")
+    config: Values = {"target": target, "engine_options": options, "speculation": speculation, "sampling": sampling}
+    if isinstance(system := reading.values.pop("SYSTEM", None), str):
+        config["system_prompt"] = system
+    if other or reading.values:
+        reading.said.append(f"Left out: {', '.join(sorted({*other, *reading.values}))}.")
+    config["engine"] = engine_for(options, speculation)
+    return reading.finish(TITLE, config)
+
+
+def _parsed(name: str, text: str) -> tuple[dict[str, Any], list[str], list[str]]:
+    """Instructions and parameters by name, stop strings, names of instructions that are not read."""
+    raw: dict[str, Any] = {}
+    stops: list[str] = []
+    other: list[str] = []
+    position = 0
+    while match := _INSTRUCTION.search(text, position):
+        value, position = _value(name, text, match.end())
+        kind = match[1].upper()
+        if kind == "PARAMETER":
+            key, _, rest = value.partition(" ")
+            if key.lower() == "stop":
+                stops.append(_unquoted(rest.strip()))
+            elif key.lower() in raw:
+                raise PlaygroundError(f"{name}: {key[:40]} is given twice.", "Keep one of them.", code="bad_config")
+            else:
+                raw[key.lower()] = _unquoted(rest.strip())
+        elif kind in ("FROM", "SYSTEM"):
+            if kind in raw:
+                raise PlaygroundError(f"{name}: {kind} is given twice.", "Keep one of them.", code="bad_config")
+            raw[kind] = _unquoted(value)
+        else:
+            other.append(kind)
+    return raw, stops, other
+
+
+def _value(name: str, text: str, start: int) -> tuple[str, int]:
+    """To the end of the line, or of a text in three quotes."""
+    if text.startswith('"""', start):
+        end = text.find('"""', start + 3)
+        if end < 0:
+            raise PlaygroundError(f"{name}: a text in three quotes has no end.", "Close it.", code="bad_file")
+        return text[start : end + 3], end + 3
+    end = text.find("\n", start)
+    end = len(text) if end < 0 else end
+    return text[start:end].strip(), end
+
+
+def _unquoted(text: str) -> str:
+    for mark in ('"""', '"'):
+        if text.startswith(mark) and text.endswith(mark) and len(text) >= 2 * len(mark):
+            return text[len(mark) : -len(mark)]
+    return text

@@ -1,0 +1,263 @@
+"""SGLang: config files and command lines, older spellings included, as presets."""
+
+from typing import Any
+
+from playground.config import SamplingParams
+from playground.errors import PlaygroundError
+from playground.exporters._sglang_schema import ALGORITHMS, CHAINS, Preferred, Serve
+from playground.importers import Imported
+from playground.importers import _command as command
+from playground.importers._reading import NEUTRAL, Reading, Values, dtype, engine_for, located
+
+TITLE = "SGLang"
+
+SHORT = {"--tp": "tp_size", "--dp": "dp_size", "--pp": "pp_size"}
+_SAME = {
+    "model": "model_path", "tp": "tp_size", "tensor_parallel_size": "tp_size", "dp": "dp_size",
+    "data_parallel_size": "dp_size", "pp": "pp_size", "pipeline_parallel_size": "pp_size",
+    "speculative_draft_model": "speculative_draft_model_path",
+}  # fmt: skip
+_RENAMED = {"speculative_algo": "speculative_algorithm"}
+_GONE = {
+    "speculative_ngram_min_match_window_size": "NGRAM has no shortest match any more (0.5.23)",
+    "speculative_ngram_branch_length": "NGRAM drafts as long as speculative-num-draft-tokens says (0.5.23)",
+}
+_ENGINE = {
+    "tp_size": "tensor_parallel_size", "pp_size": "pipeline_parallel_size", "dp_size": "data_parallel_size",
+    "quantization": "quantization", "kv_cache_dtype": "kv_cache_dtype", "context_length": "max_model_len",
+    "max_running_requests": "max_num_seqs", "random_seed": "seed",
+}  # fmt: skip
+_DRAFT = {
+    "speculative_draft_model_quantization": "quantization",
+    "speculative_draft_model_revision": "revision",
+    "speculative_draft_attention_backend": "attention_backend",
+    "speculative_draft_kv_cache_dtype": "kv_cache_dtype",
+}
+_SERVER = {
+    "host", "port", "api_key", "served_model_name", "trust_remote_code", "tokenizer_path", "tokenizer_mode",
+    "load_format", "log_level", "enable_metrics", "chat_template", "reasoning_parser", "tool_call_parser", "config",
+    "attention_backend", "sampling_backend", "chunked_prefill_size", "cuda_graph_max_bs", "mem_fraction_static",
+    "schedule_policy", "schedule_conservativeness", "device", "base_gpu_id", "nnodes", "node_rank", "dist_init_addr",
+    "enable_dp_attention", "enable_torch_compile", "watchdog_timeout", "download_dir", "revision", "page_size",
+    "speculative_ngram_match_type", "speculative_ngram_capacity", "speculative_attention_mode",
+    "speculative_token_map", "speculative_draft_load_format", "speculative_adaptive", "speculative_adaptive_config",
+    "speculative_draft_window_size", "speculative_ngram_min_bfs_breadth", "skip_server_warmup",
+}  # fmt: skip
+_METHODS = {name: method for method, name in ALGORITHMS.items()} | {"FROZEN_KV_MTP": "mtp"}
+_OWN = {"speculative_algorithm", "speculative_num_steps", "speculative_eagle_topk", "model_path", "sampling_defaults"}
+
+
+def recognises(name: str, data: object) -> bool:
+    if isinstance(data, str):
+        code = command.uncommented(data)
+        return "sglang.launch_server" in code or "sglang serve" in code
+    keys = {key.replace("-", "_") for key in data} if isinstance(data, dict) else set()
+    return bool(keys & {"speculative_algorithm", "model_path", "mem_fraction_static", "tp_size", "context_length"})
+
+
+def refers(name: str, data: object) -> str | None:
+    config = _arguments(name, data).get("config") if isinstance(data, str) else None
+    return config if isinstance(config, str) else None
+
+
+def read(name: str, data: object, *, keep_lossy: bool = False, beside: object = None) -> Imported:
+    """See `Importer`. Where the command line and its file both say something, the command line wins."""
+    raw: Any = _arguments(name, data) if isinstance(data, str) else data
+    if isinstance(data, str) and isinstance(beside, dict):
+        raw = {key.replace("-", "_"): value for key, value in beside.items()} | raw
+    reading = Reading(name, raw, keep_lossy=keep_lossy)
+    if not isinstance(data, str) and any("_" in key for key in raw):
+        reading.said.append("Keys with underscores are read; SGLang itself takes them with dashes only.")
+    reading.rename(_SAME)
+    reading.rename(_RENAMED, "its name by now")
+    return reading.finish(TITLE, _config(reading))
+
+
+def _arguments(name: str, text: str) -> Values:
+    words = command.words(name, text)
+    start = next((i + 1 for i, word in enumerate(words) if word == "sglang.launch_server"), None)
+    if start is None:
+        start = next((i + 2 for i in range(len(words) - 1) if words[i : i + 2] == ["sglang", "serve"]), None)
+    if start is None:
+        raise command.wrong(name, "holds no sglang command", "Paste the whole command.")
+    found: Values = {}
+    for flag, value in command.flags(command.one_command(words, start), lambda word: word.startswith("--")):
+        key = SHORT.get(flag, flag.removeprefix("--").replace("-", "_")) or "model_path"
+        if key in found and found[key] != value:
+            raise command.wrong(name, f"gives {flag} twice", "Keep one of them.")
+        found[key] = value
+    return found
+
+
+def _config(reading: Reading) -> Values:
+    target = reading.text("model_path")
+    if target is None or target.startswith("$"):
+        raise PlaygroundError(
+            f"{reading.name}: names no model.", "Add `model-path:` with the target model.", code="bad_config"
+        )
+    if reading.values.get("mem_fraction_static") is not None:
+        reading.drop({"mem_fraction_static": "a share for weights and KV cache alone, no one else's share means that"})
+    number = dtype(reading)
+    options = reading.take(_ENGINE)
+    if reading.values.pop("disable_cuda_graph", False):
+        options["enforce_eager"] = True
+    if reading.values.pop("disable_radix_cache", False):
+        options["enable_prefix_caching"] = False
+    speculation = _speculation(reading)
+    sampling = _sampling(reading)
+    reading.left_out(_SERVER, {*_ENGINE, *_DRAFT, *_OWN})
+    options = _checked_options(reading, options)
+    return {
+        "engine": engine_for(options, speculation),
+        "engine_options": options,
+        "target": target,
+        "dtype": number,
+        "speculation": speculation,
+        "sampling": sampling,
+    }
+
+
+def _checked_options(reading: Reading, options: Values) -> Values:
+    back = {ours: theirs for theirs, ours in _ENGINE.items()}
+    file = {"model-path": "-", "dtype": "auto", "tp-size": 1, "max-running-requests": 1, "sampling-defaults": "openai"}
+    given = {back[key].replace("_", "-"): value for key, value in options.items() if key in back}
+    read = reading.checked(Serve, file | given | {"preferred-sampling-params": {}})
+    return {key: getattr(read, back[key]) if key in back else value for key, value in options.items()}
+
+
+def _speculation(reading: Reading) -> Values | None:
+    name = reading.text("speculative_algorithm")
+    if name is None:
+        return None
+    if name.upper() == "LOOKAHEAD":
+        reading.said.append("speculative-algorithm LOOKAHEAD is now NGRAM.")
+        name = "NGRAM"
+    method = _METHODS.get(name.upper())
+    if method is None:
+        raise PlaygroundError(
+            f"{reading.place('speculative_algorithm')}: {name[:40]} is no algorithm we know.",
+            f"Known are: {', '.join(_METHODS)}.",
+            code="bad_config",
+        )
+    options = reading.take(_DRAFT) if method != "ngram" else {}
+    if method == "ngram":
+        k = _ngram(reading, options)
+    elif name.upper() in (*CHAINS, "FROZEN_KV_MTP"):
+        k = _chain(reading)
+    else:
+        k = _block(reading, name.upper())
+    _verification(reading, options)
+    model = reading.text("speculative_draft_model_path")
+    return {"method": method, "num_speculative_tokens": k, "model": model, "options": options}
+
+
+def _chain(reading: Reading) -> int:
+    """Steps, top-k and draft tokens: all three or none."""
+    names = ("speculative_num_steps", "speculative_eagle_topk", "speculative_num_draft_tokens")
+    given = [reading.values.pop(name, None) for name in names]
+    if given == [None, None, None]:
+        reading.said.append("The draft's length is left to SGLang: its usual choice, 3 steps, is taken.")
+        return 3
+    if None in given:
+        raise PlaygroundError(
+            f"{reading.name}: speculative-num-steps, -eagle-topk and -num-draft-tokens must all be given, or none.",
+            "SGLang stops at a part of them; add the missing ones.",
+            code="bad_config",
+        )
+    steps, width, tokens = (reading.whole(name, value) for name, value in zip(names, given, strict=True))
+    if width > 1:
+        reading.said.append(
+            f"A tree of {tokens} tokens, {width} wide, becomes a chain of its {steps} steps: presets draft chains."
+        )
+    elif tokens != steps + 1:
+        reading.said.append(
+            f"speculative-num-draft-tokens {tokens} is taken as {steps + 1}, as SGLang does for a chain."
+        )
+    return steps
+
+
+def _block(reading: Reading, algorithm: str) -> int:
+    for name in ("speculative_num_steps", "speculative_eagle_topk"):
+        reading.values.pop(name, None)
+    block = reading.values.pop("speculative_dspark_block_size", None)
+    tokens = reading.values.pop("speculative_num_draft_tokens", None)
+    size = reading.values.pop("speculative_dflash_block_size", None)
+    if algorithm == "DSPARK" and block is not None:
+        return reading.whole("speculative_dspark_block_size", block)
+    tokens = tokens if tokens is not None else size
+    if tokens is None:
+        reading.said.append("The draft's length is left to the checkpoint: 15 is taken, set it by hand.")
+        return 15
+    return max(1, reading.whole("speculative_num_draft_tokens", tokens) - 1)
+
+
+def _ngram(reading: Reading, options: Values) -> int:
+    tokens = reading.values.pop("speculative_num_draft_tokens", None)
+    depth = reading.values.pop("speculative_ngram_max_trie_depth", 18)
+    breadth = reading.values.pop("speculative_ngram_max_bfs_breadth", 10)
+    window = reading.values.pop("speculative_ngram_max_match_window_size", None)
+    for name in ("speculative_num_steps", "speculative_eagle_topk"):
+        reading.values.pop(name, None)
+    reading.drop(_GONE)
+    if tokens is None:
+        reading.said.append("speculative-num-draft-tokens is not given: SGLang's default for NGRAM, 12, is taken.")
+    if reading.whole("speculative_ngram_max_bfs_breadth", breadth) > 1:
+        reading.said.append("NGRAM's drafts are trees here; presets draft chains.")
+    k = max(1, reading.whole("speculative_num_draft_tokens", 12 if tokens is None else tokens) - 1)
+    longest = max(1, reading.whole("speculative_ngram_max_trie_depth", depth) - k)
+    if window is not None:
+        longest = reading.whole("speculative_ngram_max_match_window_size", window)
+        reading.said.append(
+            "speculative-ngram-max-match-window-size is now said by speculative-ngram-max-trie-depth (0.5.23)."
+        )
+    options |= {"prompt_lookup_max": longest, "prompt_lookup_min": 1}
+    return k
+
+
+def _verification(reading: Reading, options: Values) -> None:
+    if reading.values.pop("speculative_use_block_verification", False):
+        options["rejection_sample_method"] = "block"
+        reading.values.pop("speculative_use_rejection_sampling", None)
+    elif reading.values.pop("speculative_use_rejection_sampling", False):
+        options["rejection_sample_method"] = "standard"
+    for name in ("speculative_accept_threshold_single", "speculative_accept_threshold_acc"):
+        value = reading.values.pop(name, None)
+        if value is None:
+            continue
+        read = reading.checked(_Thresholds, {name: value})
+        if (threshold := getattr(read, name)) < 1 and reading.lossy(
+            name, f"a threshold of {threshold:g} accepts tokens that the target would not choose"
+        ):
+            options[name] = threshold
+
+
+class _Thresholds(Serve):
+    """The two thresholds alone."""
+
+    model_path: str = "-"
+    dtype: Any = "auto"
+    tp_size: Any = 1
+    max_running_requests: Any = 1
+    sampling_defaults: Any = "openai"
+    preferred_sampling_params: Any = None
+    speculative_accept_threshold_single: Any = None
+    speculative_accept_threshold_acc: Any = None
+
+
+def _sampling(reading: Reading) -> Values:
+    given = reading.inside("preferred_sampling_params")
+    read = reading.checked(Preferred, given, given)
+    sampling = NEUTRAL | read.model_dump(exclude_none=True)
+    for theirs, ours in (("max_new_tokens", "max_tokens"), ("min_new_tokens", "min_tokens"), ("sampling_seed", "seed")):
+        if theirs in sampling:
+            sampling[ours] = sampling.pop(theirs)
+    if sampling["top_k"] == -1:
+        sampling["top_k"] = 0
+    if not given:
+        reading.said.append("It sets no sampling: neutral values are taken, temperature 1.")
+    if reading.values.pop("sampling_defaults", "model") != "openai":
+        reading.said.append(
+            "Without `sampling-defaults: openai` the model's own generation_config.json fills what is open."
+        )
+    known = {key: value for key, value in sampling.items() if key in SamplingParams.model_fields}
+    return located(known, given)

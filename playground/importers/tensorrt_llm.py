@@ -1,0 +1,258 @@
+"""TensorRT-LLM: `trtllm-serve` YAML and command lines, older names included, as presets.
+
+The YAML names no model and no sampling; a command line beside it names the model, and the YAML wins over its flags.
+"""
+
+from typing import Any
+
+from playground.config import RunConfig
+from playground.errors import PlaygroundError
+from playground.exporters._trtllm_schema import DECODING
+from playground.exporters.tensorrt_llm import LEAST_TOKENS
+from playground.importers import Imported
+from playground.importers import _command as command
+from playground.importers._reading import NEUTRAL, Reading, Values, dtype, engine_for
+
+TITLE = "TensorRT-LLM"
+
+_SHAPE = {
+    "kv_cache_config", "max_batch_size", "max_num_tokens", "max_seq_len", "cuda_graph_config", "torch_compile_config",
+    "disable_overlap_scheduler", "enable_chunked_prefill", "moe_config", "guided_decoding_backend",
+    "perf_metrics_max_requests", "return_perf_metrics", "batching_wait_timeout_ms", "print_iter_log",
+}  # fmt: skip
+_SAME = {"tp_size": "tensor_parallel_size", "pp_size": "pipeline_parallel_size"}
+_SERVER = _SHAPE | {
+    "host", "port", "backend", "tokenizer", "trust_remote_code", "config", "extra_llm_api_options", "log_level",
+    "kv_cache_free_gpu_memory_fraction", "free_gpu_memory_fraction", "num_postprocess_workers", "ep_size",
+    "moe_expert_parallel_size", "gpus_per_node", "enable_attention_dp", "stream_interval", "generation_config",
+    "sampler_type", "load_format", "moe_backend", "moe_tactic", "spec_dec_variant", "enable_min_latency",
+    "max_beam_width", "served_model_name", "reasoning_parser", "tool_parser", "chat_template",
+}  # fmt: skip
+_OLD_NAMES = {
+    "speculative_model_dir": "speculative_model",
+    "pytorch_weights_path": "speculative_model",
+    "pytorch_eagle_weights_path": "speculative_model",
+    "num_nextn_predict_layers": "max_draft_len",
+    "prompt_lookup_num_tokens": "max_draft_len",
+}
+_GONE = {
+    "use_sa_spec": "now sa_config.threshold, a second drafter that presets do not hold",
+    "sa_spec_threshold": "now sa_config.threshold, a second drafter that presets do not hold",
+    "sa_config": "a second drafter beside the first, which presets do not hold",
+    "max_batch_size": "it is no key of speculative_config any more",
+    "eagle3_one_model": "the only way by now",
+    "mtp_eagle_one_model": "the only way by now",
+    "use_mtp_vanilla": "how it is computed, not what",
+    "num_eagle_layers": "the same as max_draft_len",
+    "eagle_choices": "token trees are gone in 1.4; drafts are chains",
+    "use_dynamic_tree": "presets draft chains",
+    "dynamic_tree_max_topK": "presets draft chains",
+    "max_total_draft_tokens": "presets draft chains",
+    "max_non_leaves_per_layer": "presets draft chains",
+    "max_concurrency": "presets hold one draft length for every load",
+    "draft_len_schedule": "presets hold one draft length for every load",
+    "acceptance_rate_window_size": "presets never switch speculation off",
+    "acceptance_rate_threshold": "presets never switch speculation off",
+    "allow_advanced_sampling": "a no-op by now",
+    "enable_penalty": "whether requests with a penalty are taken, not what they say",
+    "load_format": "how weights are read",
+    "eagle3_layers_to_capture": "a property of the draft",
+    "eagle3_model_arch": "a property of the draft",
+    "mask_token_id": "a property of the draft",
+    "target_layer_ids": "a property of the draft",
+    "is_keep_all": "",
+    "is_public_pool": "",
+    "block_size": "",
+    "enable_global_pool": "a pool that requests share",
+    "global_pool_size": "a pool that requests share",
+}
+"""Keys of speculative_config that no preset holds, with the reason; "" where there is nothing to say."""
+
+_METHODS = {name.lower().replace("_", ""): method for method, name in DECODING.items()} | {"eagle": "eagle3"}
+_REFUSED = {
+    "medusa": "existed only for engines built ahead, and is gone",
+    "lookahead": "existed only for engines built ahead, and is gone",
+    "auto": "leaves the method to the server",
+    "userprovided": "is Python code of its own",
+    "savestate": "does not speculate",
+    "savehiddenstates": "does not speculate",
+}
+
+
+def recognises(name: str, data: object) -> bool:
+    if isinstance(data, str):
+        return "trtllm-serve" in command.uncommented(data)
+    if not isinstance(data, dict) or "model" in data:
+        return isinstance(data, dict) and _has_type(data)
+    return _has_type(data) or bool(_SHAPE & data.keys())
+
+
+def _has_type(data: dict[str, Any]) -> bool:
+    spec = data.get("speculative_config")
+    return isinstance(spec, dict) and "decoding_type" in spec
+
+
+def refers(name: str, data: object) -> str | None:
+    found = _arguments(name, data) if isinstance(data, str) else {}
+    config = found.get("config", found.get("extra_llm_api_options"))
+    return config if isinstance(config, str) else None
+
+
+def read(name: str, data: object, *, keep_lossy: bool = False, beside: object = None) -> Imported:
+    """See `Importer`. Unlike elsewhere the YAML (`beside` a command line) wins over the flags."""
+    raw: Any = data
+    if isinstance(data, str):
+        raw = _arguments(name, data)
+        if isinstance(beside, dict):
+            raw = {key: value for key, value in raw.items() if key not in ("config", "extra_llm_api_options")} | beside
+        elif "config" in raw or "extra_llm_api_options" in raw:
+            raise PlaygroundError(
+                f"{name}: speaks of a file, {str(refers(name, data))[:80]}, that is not here.",
+                "Import both together, from one folder.",
+                code="file_missing",
+            )
+    reading = Reading(name, raw, keep_lossy=keep_lossy)
+    reading.rename(_SAME)
+    return reading.finish(TITLE, _config(reading))
+
+
+def _arguments(name: str, text: str) -> Values:
+    words = command.words(name, text)
+    start = next((i + 1 for i, word in enumerate(words) if word.rsplit("/", 1)[-1] == "trtllm-serve"), None)
+    if start is None:
+        raise command.wrong(name, "holds no trtllm-serve command", "Paste the whole command.")
+    found: Values = {}
+    for flag, value in command.flags(command.one_command(words, start), lambda word: word.startswith("--")):
+        key = flag.removeprefix("--").replace("-", "_") or "model"
+        if key == "model" and value == "serve":
+            continue
+        if key in found and found[key] != value:
+            raise command.wrong(name, f"gives {flag or 'the model'} twice", "Keep one of them.")
+        found[key] = value
+    return found
+
+
+def _config(reading: Reading) -> Values:
+    target = reading.text("model")
+    if target is None:
+        target = RunConfig.model_fields["target"].default
+        reading.said.append(
+            f"The file names no target model, trtllm-serve takes it on its command line; {target} stands in."
+        )
+    number = dtype(reading)
+    options = _engine_options(reading)
+    speculation = _speculation(reading)
+    # What an export writes by itself says nothing about the preset.
+    k = speculation["num_speculative_tokens"] if speculation else 0
+    if options.get("max_num_batched_tokens") == max(LEAST_TOKENS, options.get("max_num_seqs", 0) * (k + 1)):
+        del options["max_num_batched_tokens"]
+    reading.left_out(_SERVER, {"speculative_config", "dtype", "tensor_parallel_size", "max_batch_size", "max_seq_len"})
+    reading.said.append("It sets no sampling: neutral values are taken, temperature 1.")
+    return {
+        "engine": engine_for(options, speculation),
+        "engine_options": options,
+        "target": target,
+        "dtype": number,
+        "speculation": speculation,
+        "sampling": dict(NEUTRAL),
+    }
+
+
+def _engine_options(reading: Reading) -> Values:
+    names = {
+        "tensor_parallel_size": "tensor_parallel_size", "pipeline_parallel_size": "pipeline_parallel_size",
+        "max_batch_size": "max_num_seqs", "max_seq_len": "max_model_len", "max_num_tokens": "max_num_batched_tokens",
+    }  # fmt: skip
+    options = {key: reading.whole(theirs, value) for theirs, key in names.items()
+               if (value := reading.values.pop(theirs, None)) is not None}  # fmt: skip
+    cache = reading.inside("kv_cache_config")
+    if (kind := cache.pop("dtype", None)) is not None:
+        options["kv_cache_dtype"] = str(kind)
+    if isinstance(reuse := cache.pop("enable_block_reuse", None), bool):
+        options["enable_prefix_caching"] = reuse
+    share = cache.pop("free_gpu_memory_fraction", None)
+    for key in ("free_gpu_memory_fraction", "kv_cache_free_gpu_memory_fraction"):
+        share = reading.values.pop(key, share)
+    if share is not None and str(share) != "0.9":
+        reading.said.append(
+            f"free_gpu_memory_fraction {share!s:.20} is left out: a share of what the weights leave, no one else's "
+            "share means that."
+        )
+    if cache:
+        reading.said.append(f"Left out of kv_cache_config: {', '.join(sorted(key[:60] for key in cache))}.")
+    return options
+
+
+def _speculation(reading: Reading) -> Values | None:
+    raw = reading.values.get("speculative_config")
+    inner = Reading(reading.name, raw, keep_lossy=reading.keep_lossy) if isinstance(raw, dict) else None
+    found = reading.inside("speculative_config")
+    if not found:
+        return None
+    inner = inner or Reading(reading.name, found, keep_lossy=reading.keep_lossy)
+    inner.said = reading.said
+    method = _method(inner)
+    _rename(inner)
+    options: Values = {}
+    if method == "pard":
+        method, options["parallel_drafting"] = "draft_model", True
+    _lossy(inner, options)
+    k = inner.values.pop("max_draft_len", None)
+    if k is None:
+        inner.said.append("max_draft_len is not given: 1 is taken, set it by hand.")
+    size = inner.values.pop("max_matching_ngram_size", None)
+    oldest = inner.values.pop("is_use_oldest", True)
+    if method == "ngram":
+        longest = inner.whole("max_matching_ngram_size", 2 if size is None else size)
+        options |= {"prompt_lookup_max": max(1, longest), "prompt_lookup_min": 1}
+        options |= {"match": "most_recent"} if oldest is False else {}
+    if inner.values.pop("use_rejection_sampling", False) is True:
+        options["rejection_sample_method"] = "standard"
+    model = inner.text("speculative_model")
+    for key, why in _GONE.items():
+        if inner.values.pop(key, None) is not None and why:
+            inner.said.append(f"{key} of speculative_config is left out: {why}.")
+    inner.left_out((), {"max_draft_len", "speculative_model", "max_matching_ngram_size", "use_rejection_sampling"})
+    number = inner.whole("max_draft_len", 1 if k is None else k)
+    return {"method": method, "num_speculative_tokens": number, "model": model, "options": options}
+
+
+def _method(inner: Reading) -> str:
+    kind = str(inner.values.pop("decoding_type", ""))
+    plain = kind.lower().replace("_", "").replace("-", "")
+    if plain in _REFUSED or plain not in _METHODS:
+        why = _REFUSED.get(plain, "is no decoding_type we know")
+        raise PlaygroundError(
+            f"{inner.place('decoding_type')}: {kind[:40] or 'nothing'} {why}.",
+            f"Known are: {', '.join(DECODING.values())}.",
+            code="not_supported",
+        )
+    method = _METHODS[plain]
+    if kind != DECODING[method]:
+        inner.said.append(f"decoding_type {kind[:40]} is now {DECODING[method]}.")
+    return method
+
+
+def _rename(inner: Reading) -> None:
+    old = inner.values
+    if "num_nextn_predict_layers" in old and "max_draft_len" in old:
+        del old["max_draft_len"]  # 1.2 overwrites it
+    why = {"num_nextn_predict_layers": "1.3", "prompt_lookup_num_tokens": "1.0"}
+    for name, new in _OLD_NAMES.items():
+        inner.rename({name: new}, f"since {why.get(name, '1.2')}")
+
+
+def _lossy(inner: Reading, options: Values) -> None:
+    if inner.values.pop("use_relaxed_acceptance_for_thinking", False) is True:
+        inner.lossy("use_relaxed_acceptance_for_thinking", "relaxed acceptance takes tokens that are not the target's")
+        options["use_relaxed_acceptance_for_thinking"] = True
+        options |= {key: value for key in ("relaxed_topk", "relaxed_delta")
+                    if (value := inner.values.pop(key, None)) is not None}  # fmt: skip
+    for key in ("relaxed_topk", "relaxed_delta"):
+        inner.values.pop(key, None)
+    threshold, greedy = inner.values.pop("posterior_threshold", None), inner.values.pop("greedy_sampling", True)
+    if threshold is not None or greedy is False:
+        inner.lossy("posterior_threshold", "typical acceptance took tokens that the target would not choose")
+        inner.said.append(
+            "Typical acceptance has no successor on the PyTorch backend: exact acceptance takes its place."
+        )
