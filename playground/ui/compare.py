@@ -43,6 +43,9 @@ def _buttons(*, busy: bool) -> tuple[Any, Any]:
     )
 
 
+_LABELS = (str(i18n.label("compare.run")), str(i18n.label("compare.stop")))
+"""The two buttons as they are: the cheapest way to change nothing of them."""
+
 _COPY_LINK = """(text) => {
   const ids = JSON.parse(text || "[]");
   if (ids.length) draftboard.copy(draftboard.link(ids), "shell.link_copied");
@@ -144,9 +147,10 @@ class Compare:
         with self.context.sessions.streaming(session_of(request), abort) as ticket:
             yield [*[gr.skip()] * len(self.stage.outputs), *_buttons(busy=True)]
             for update in guarded_stream(showing, events, ticket):
-                yield [*update, gr.skip(), gr.skip()]
-            if not ticket.replaced:
-                yield [*[gr.skip()] * len(self.stage.outputs), *_buttons(busy=False)]
+                yield [*update, *_LABELS]
+            # What is yielded last Gradio sends once more, as the result: nothing of a stream that was replaced.
+            ending = [gr.skip()] * 2 if ticket.replaced else _buttons(busy=False)
+            yield [*[gr.skip()] * len(self.stage.outputs), *ending]
 
     def _refused(self, error: PlaygroundError) -> list[Any]:
         """A run that could not begin: the reason stands where its text would."""
