@@ -5,7 +5,9 @@ pulled by their consumers: a stream that is not read does not advance, one that 
 and no command line, and never touches a device: engines live in child processes.
 """
 
+import contextlib
 import logging
+import threading
 import weakref
 from collections.abc import Generator, Sequence
 from contextlib import closing
@@ -31,6 +33,9 @@ from storage import RunInfo, RunRow, Store
 __all__ = ["Arm", "BatchJob", "CompareJob", "EngineStatus", "RunJob", "Runner", "check", "new_id"]
 
 log = logging.getLogger(__name__)
+
+LINE_UP = 10.0
+"""Seconds that runs which are to start together wait for each other, at most: one of them may not be storable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,10 +220,14 @@ class Runner:
     def _serve_together(self, ticket: Ticket, infos: list[RunInfo]) -> Tagged:
         """All runs of a ticket at once, on the engine of the first."""
         failure: PlaygroundError | None = None
+        line = threading.Barrier(len(infos))
 
         def live(info: RunInfo) -> Events:
             if failure is not None:
                 raise failure
+            # Each run is asked for once its row is written; none has a head start by that.
+            with contextlib.suppress(threading.BrokenBarrierError):
+                line.wait(LINE_UP)
             yield from self._engine.generate(info.run_id, info.config, info.prompt, lambda: ticket.aborted)
 
         try:

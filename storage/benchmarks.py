@@ -28,7 +28,7 @@ class RunLink:
         phase: "warm-up", "measure", "load", ...: the plan's own word.
         item, turn, repeat: which prompt, which turn of its conversation, which repetition, from 0.
         arm: "baseline", "speculative", or "again" (the second baseline of an A/A check).
-        candidate: which of a tuning's candidates; None in a benchmark. level: runs in flight at once.
+        candidate: which of a tuning's candidates; in a benchmark the run's place in its wave. level: runs in flight at once.
         wave: runs with the same level, arm and wave were in flight together; wall_seconds: how long they took together.
         cold: the engine was loaded for it, so that it is in no figure.
     """
@@ -48,7 +48,7 @@ class RunLink:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkRow:
-    """One benchmark or tuning. `status`: running, done, cancelled, interrupted, error. In lists `plan` and `report` are
+    """One benchmark or tuning. `status`: planned, running, done, cancelled, interrupted, error. In lists `plan` and `report` are
     empty."""
 
     benchmark_id: str
@@ -70,8 +70,7 @@ class Benchmarks:
         self._pool = pool
 
     def create(self, benchmark_id: str, kind: Kind, title: str, plan: Mapping[str, Any]) -> None:
-        """A new one, running, owned by this process."""
-        process_id, process_started = this_process()
+        """A new one; `resume` begins it."""
         with self._pool.writing() as db:
             insert(
                 db,
@@ -80,16 +79,14 @@ class Benchmarks:
                     "benchmark_id": benchmark_id,
                     "kind": kind,
                     "title": rows.clean(title),
-                    "status": "running",
+                    "status": "planned",
                     "created_at": utc_now(),
-                    "process_id": process_id,
-                    "process_started": process_started,
                     "plan": json.dumps(plan),
                 },
             )
 
     def resume(self, benchmark_id: str) -> None:
-        """Running again, owned by this process.
+        """Begin or go on: running, owned by this process.
 
         Raises:
             PlaygroundError: there is none, or it is running ("still_running").

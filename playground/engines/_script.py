@@ -200,12 +200,18 @@ class Script:
         while len(names) < min(self.options.candidates, len(self.vocabulary)):
             place = rng.randrange(len(self.vocabulary))
             names.setdefault(_FIRST_ID + place, self.vocabulary[place])
-        logit, out = 18.0, []
+        logit, out = 18.0 + self._nudge(position), []
         for id, text in names.items():
-            out.append(Candidate(id, text, prob, round(logit, 3)))
+            out.append(Candidate(id, text, prob, round(logit, 7)))
             logit -= self._gap(position) if len(out) == 1 else 0.5
             prob = self._other_prob(position) / 2 ** (len(out) - 1)
         return tuple(out[: self.options.candidates])
+
+    def _nudge(self, position: int) -> float:
+        """What rounding does to the logits of the speculative arm where a tie is to fall the other way."""
+        options = self.options
+        tie = options.divergence == "tie" and options.diverge_at == position and position
+        return 1e-6 if tie and self.config.speculation else 0.0
 
     @property
     def _one_hot(self) -> bool:
