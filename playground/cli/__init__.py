@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from playground.cli import machine, running, sharing, stored
+from playground.cli import bench, machine, running, sharing, stored
 from playground.cli.flags import Parser
 from playground.cli.output import (
     BAD_INPUT,
@@ -33,6 +33,7 @@ examples:
   python -m playground serve
   python -m playground compare --prompt "Count from 1 to 30." --max-tokens 64
   python -m playground run --method none --prompt-file question.txt --json
+  python -m playground bench --sample 12 --max-tokens 64 --out report.html
   python -m playground export --run ID --to vllm --out server/
 """
 
@@ -79,6 +80,9 @@ def parser() -> Parser:
         made = _command(commands, name, command, text)
         made.usage = f"python -m playground {name} (--prompt TEXT | --prompt-file FILE) [--preset NAME] [flags]"
         running.add_run_flags(made)
+    measured = _command(commands, "bench", bench.bench, "a suite of prompts with and without speculation: the verdict")
+    measured.usage = "python -m playground bench [--suite NAME|FILE] [--preset NAME] [flags]"
+    bench.add_bench_flags(measured)
     _add_runs(commands)
     again = _command(commands, "replay", running.replay, "a stored run or comparison again, with its own timing")
     again.add_argument("id", metavar="ID")
