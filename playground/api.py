@@ -11,13 +11,18 @@ stays loaded between calls. Every problem is a `PlaygroundError` with a `message
 
 import atexit
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from playground.comparison import ARMS, Arm
-from playground.config import Preset, RunConfig
+from playground.config import Dtype, Preset, RunConfig
+from playground.doctor.agreement import Agreement
+from playground.doctor.examine import examine_here
+from playground.doctor.findings import PairReport
+from playground.doctor.judging import reasons
+from playground.doctor.trial import LONGEST, MAX_TOKENS, PROMPTS, Trial, method_for, trial_config, trial_prompts
 from playground.errors import PlaygroundError
 from playground.events import Event
 from playground.exchange import export_preset, import_file, write_export
@@ -34,8 +39,8 @@ from storage import Store
 from storage.history import RunRow
 
 __all__ = [
-    "ComparisonOutput", "ExportOutput", "Playground", "PlaygroundError", "RunList", "RunOutput",
-    "compare", "export", "read_config", "replay", "run", "runs",
+    "ComparisonOutput", "DoctorOutput", "ExportOutput", "Playground", "PlaygroundError", "RunList", "RunOutput",
+    "compare", "doctor", "export", "read_config", "replay", "run", "runs",
 ]  # fmt: skip
 
 Base = str | Path | Preset | RunConfig
@@ -66,6 +71,27 @@ class ExportOutput:
 
     def _repr_html_(self) -> str:
         return export_html(self.files, [(loss.level, loss.field, loss.reason) for loss in self.losses], self.command)
+
+
+@dataclass(frozen=True)
+class DoctorOutput:
+    """`report`: what is known before loading. `agreement`: the agreement test's result, None where it was not run."""
+
+    report: PairReport
+    agreement: Agreement | None = None
+
+    def __repr__(self) -> str:
+        words = [f"{self.report.verdict}: {self.report.sentence}"]
+        words += [found.text for found in reasons(self.agreement)] if self.agreement else []
+        return f"<{' '.join(words)}>"
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON values only, as `doctor --json` prints them."""
+        found = self.report.as_dict()
+        if self.agreement is not None:
+            said = [finding.as_dict() for finding in reasons(self.agreement)]
+            found["agreement"] = self.agreement.as_dict() | {"reasons": said}
+        return found
 
 
 @dataclass(frozen=True)
@@ -170,6 +196,47 @@ class Playground:
         arm: Arm = "baseline" if row.config.speculation is None else "speculative"
         return self._collected({arm: id}).run(arm)
 
+    def doctor(
+        self,
+        target: str,
+        draft: str,
+        *,
+        agreement: bool = False,
+        prompts: Sequence[str] = (),
+        suite: str | None = None,
+        limit: int = PROMPTS,
+        max_tokens: int = MAX_TOKENS,
+        num_speculative_tokens: int = LONGEST,
+        context: int | None = None,
+        dtype: Dtype = "auto",
+    ) -> DoctorOutput:
+        """What is known of a pair without loading it; with `agreement` also what it does when it is loaded.
+
+        Args:
+            prompts: your own; otherwise `limit` of a suite's. num_speculative_tokens: the largest k of the curve.
+            context: tokens to reckon the memory for.
+
+        Raises:
+            PlaygroundError: one of the two is not here; or the agreement test failed, or cannot be made.
+        """
+        report = examine_here(self.settings, target, draft, context=context, dtype=dtype)
+        if not agreement:
+            return DoctorOutput(report)
+        if report.verdict == "does not work":
+            raise PlaygroundError(report.sentence, "Choose another draft.", code="incompatible_pair")
+        config = trial_config(
+            target,
+            draft,
+            method=method_for(report),
+            max_tokens=max_tokens,
+            num_speculative_tokens=num_speculative_tokens,
+            dtype=dtype,
+        )
+        trial = Trial(self.runner, config, trial_prompts(self.settings, suite=suite, prompts=prompts, limit=limit))
+        for _ in trial:
+            pass
+        return DoctorOutput(report, trial.agreement)
+
     def export(
         self,
         what: "str | Path | Preset | RunOutput | ComparisonOutput",
@@ -249,6 +316,11 @@ def compare(
 def run(prompt: str, preset: Base = DEFAULT, *, on_event: OnEvent | None = None, **overrides: Any) -> RunOutput:
     """See `Playground.run`."""
     return _shared().run(prompt, preset, on_event=on_event, **overrides)
+
+
+def doctor(target: str, draft: str, **how: Any) -> DoctorOutput:
+    """See `Playground.doctor`."""
+    return _shared().doctor(target, draft, **how)
 
 
 def replay(id: str) -> RunOutput | ComparisonOutput:

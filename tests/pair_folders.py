@@ -19,6 +19,7 @@ def model(
     bos: str | None = "<s>",
     eos: str | None = "</s>",
     template: str | None = TEMPLATE,
+    adds_bos: bool = False,
     config: dict[str, Any] | None = None,
     tokenizer: bool = True,
 ) -> str:
@@ -40,7 +41,12 @@ def model(
         added = [{"id": words[t], "content": t, "special": True} for t in (bos, eos) if t in words]
         bpe = {"type": "WordLevel", "vocab": words, "unk_token": "<s>"}
         write(folder / "tokenizer.json", {"version": "1.0", "added_tokens": added, "model": bpe})
-        texts = {"bos_token": bos, "eos_token": {"content": eos}, "chat_template": template}
+        texts: dict[str, Any] = {
+            "add_bos_token": adds_bos,
+            "bos_token": bos,
+            "eos_token": {"content": eos},
+            "chat_template": template,
+        }
         write(folder / "tokenizer_config.json", {key: value for key, value in texts.items() if value is not None})
     return str(folder)
 

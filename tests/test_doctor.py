@@ -95,8 +95,10 @@ def test_another_bos(tmp_path: Path) -> None:
     found = report(tmp_path, draft={"bos": "w5"})
     assert found.verdict == "works with care"
     assert found.sentence == "BOS is <s> in the target and w5 in the draft: the prompt is made with the target's."
-    assert fit(found, "llama_cpp").code == "llama_special"
     assert outcomes(found)["embedded"] == "works"
+    assert fit(found, "llama_cpp").code == "needs_gguf"  # it looks at BOS only where prompts get one
+    added = report(tmp_path / "added", {"adds_bos": True}, {"adds_bos": True, "bos": "w5"})
+    assert fit(added, "llama_cpp").code == "llama_special"
 
 
 def test_no_bos_in_the_draft(tmp_path: Path) -> None:

@@ -14,9 +14,10 @@ from playground.doctor.facts import Facts, facts
 from playground.doctor.findings import LEVELS, Finding, Fit, PairReport, Verdict, finding
 from playground.doctor.memory import Room, judged, memory_of, room
 from playground.doctor.tokenizers import Tokenizer
-from playground.models import resolve
+from playground.models import model_paths, resolve
 from playground.pairs import Vocabulary, compare_vocabularies
 from playground.registry import discover
+from playground.settings import Settings
 
 LARGE_DRAFT = 2.0
 """A target with fewer times the draft's parameters than this gains nothing by drafting with it."""
@@ -49,6 +50,22 @@ def examine(
     models = [facts(n if n in paths else p.name, p) for n, p in zip((target, draft), places, strict=True)]
     return report_on(
         models[0], models[1], place=room(device), context=context, dtype=dtype, trust_remote_code=trust_remote_code
+    )
+
+
+def examine_here(
+    settings: Settings, target: str, draft: str, *, context: int | None = None, dtype: Dtype = "auto"
+) -> PairReport:
+    """As `examine`, with this machine's models, device and permissions."""
+    return examine(
+        target,
+        draft,
+        model_paths(settings),
+        offline=settings.offline,
+        context=context,
+        dtype=dtype,
+        device=settings.device,
+        trust_remote_code=settings.trust_remote_code,
     )
 
 

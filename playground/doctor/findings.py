@@ -40,6 +40,9 @@ SENTENCES: dict[str, str] = {
     "head_fits": "An {kind} head for a target of this hidden size ({hidden}).",
     "head_mismatch": "An {kind} head for a target of hidden size {draft}, but this target's is {target}.",
     "not_a_model": "{model} is no causal language model ({kind}), so it cannot draft as one.",
+    "is_head": "An {kind} head: it drafts by the method {method}.",
+    "is_no_head": "No {kind} head, which this method needs.",
+    "same_model": "The target itself: it shows the machinery and gains nothing.",
     # Special tokens
     "bos_same": "Same BOS token, {target}.",
     "bos_differs": "BOS is {target} in the target and {draft} in the draft: the prompt is made with the target's.",
@@ -65,6 +68,17 @@ SENTENCES: dict[str, str] = {
     "target_quantised": "The target is quantised ({target}).",
     "not_embedded": "Not in the embedded engine: {why}",
     "no_engine": "No engine runs it: {why}",
+    # Agreement test
+    "trial_worth": "Predicted {speedup} at k = {k}: worth loading.",
+    "trial_marginal": "Predicted {speedup} at the best k, {k}: little to gain.",
+    "trial_not_worth": "Predicted {speedup} at the best k, {k}: it would be slower than the target alone.",
+    "trial_unknown": "Too few runs for times: no speed is predicted yet.",
+    "trial_cost": "One draft token costs {share} of a target's token.",
+    "trial_few": "Only {n} positions so far; below {enough} the shares are rough.",
+    "rule_holds": "The first five draft tokens agree on {share}, at least the {threshold} of the rule of thumb.",
+    "rule_fails": "The first five draft tokens agree on {share}, below the {threshold} of the rule of thumb.",
+    "outputs_identical": "All {n} outputs are identical with and without drafting.",
+    "outputs_differ": "{n} of {of} outputs differ with drafting: numeric ties, unless it runs in float32.",
     # Memory
     "memory_fits": "Needs {need} of {free} free on {device}, at {context} tokens as {dtype}.",
     "memory_tight": "Needs {need} of {free} free on {device}, at {context} tokens as {dtype}: little is left.",
@@ -90,10 +104,26 @@ class Size:
         return f"{self.bytes} B"
 
 
+class Share(float):
+    """A share as a parameter, shown in percent."""
+
+    def __str__(self) -> str:
+        return f"{100 * float(self):.0f} %" if self >= 0.1 else f"{100 * float(self):.1f} %"
+
+
+class Times(float):
+    """A speed-up as a parameter, shown as 1.87×."""
+
+    def __str__(self) -> str:
+        return f"{float(self):.2f}×"
+
+
 def shown(value: Any) -> str:
-    """A parameter as people read it: 151,936, 7.5, “n/a” for nothing."""
+    """A parameter as people read it: 151,936, 7.5, 75 %, “n/a” for nothing."""
     if value is None:
         return "n/a"
+    if isinstance(value, (Share, Times)):
+        return str(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
     if isinstance(value, int):

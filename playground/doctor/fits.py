@@ -67,7 +67,7 @@ REASONS: dict[str, tuple[str, str]] = {
         "Choose a draft of the target's family with the same tokenizer.",
     ),
     "llama_special": (
-        "It needs the same {role} token in both.",
+        "It adds {role} to prompts and needs the same one in both.",
         "Set tokenizer.ggml.{role}_token_id alike with gguf_set_metadata.py, or choose another draft.",
     ),
     "llama_kind": (

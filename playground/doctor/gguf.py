@@ -22,6 +22,7 @@ MAX_TENSORS = 200_000
 
 _PLAIN = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
+_LENGTH = struct.Struct("<Q")
 
 FILE_TYPES = {
     0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1", 10: "Q2_K", 11: "Q3_K_S", 12: "Q3_K_M",
@@ -114,7 +115,9 @@ class _Reader:
 
     def _pairs(self, count: int) -> Iterator[tuple[str, Any]]:
         for _ in range(count):
-            yield self._string(), self._value(*self._unpack("I"))
+            key = self._string()
+            value = self._value(*self._unpack("I"), keep=key != "tokenizer.ggml.merges")
+            yield key, value
 
     def _tensor(self) -> tuple[str, tuple[int, ...], int]:
         """Name, shape, and where it ends among the weights."""
@@ -127,20 +130,34 @@ class _Reader:
         numbers, size = _BLOCKS.get(kind, (1, 0))
         return name, shape, place + math.prod(shape) // numbers * size
 
-    def _value(self, kind: int) -> Any:
+    def _value(self, kind: int, *, keep: bool = True) -> Any:
         if kind == _STRING:
             return self._string()
         if kind == _ARRAY:
-            return self._array()
+            return self._array(keep)
         return self._unpack(_plain(kind))[0]
 
-    def _array(self) -> list[Any]:
+    def _array(self, keep: bool) -> list[Any]:
         kind, count = self._unpack("IQ")
         if count > MAX_ITEMS or kind == _ARRAY:  # nothing known nests them
             raise ValueError("an array too long or nested")
         if kind == _STRING:
-            return [self._string() for _ in range(count)]
+            found = list(self._strings(count))
+            return [text.decode("utf-8", errors="replace") for text in found] if keep else []
         return list(self._unpack(f"{count}{_plain(kind)}"))
+
+    def _strings(self, count: int) -> Iterator[bytes]:
+        """Written out for speed: a vocabulary is hundreds of thousands of them."""
+        read, length_of = self._file.read, _LENGTH.unpack
+        for _ in range(count):
+            (length,) = length_of(read(8))
+            self._left -= 8 + length
+            if length > MAX_STRING or self._left < 0:
+                raise ValueError("a text too long")
+            text = read(length)
+            if len(text) < length:
+                raise ValueError("it ends too early")
+            yield text
 
     def _string(self) -> str:
         (length,) = self._unpack("Q")

@@ -5,7 +5,6 @@ compared as the files write them (byte-level BPE writes a space as "Ġ", Sentenc
 """
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -21,7 +20,6 @@ FILES = ("tokenizer.json", "vocab.json", "tokenizer.model")
 
 ROLES = ("bos", "eos", "pad", "unk")
 
-_PADDING = re.compile(r"\[PAD(\d+)\]")
 _MOST_TOKENS = 4_000_000
 
 
@@ -40,7 +38,8 @@ class Tokenizer:
     Attributes:
         source: the file the vocabulary comes from. kind: its model ("BPE", "Unigram", ...), where said.
         vocabulary: string -> id, added tokens included, filling without meaning left out.
-        special: by role (`ROLES`). adds_bos: whether encoding begins with BOS; None where unsaid.
+        special: by role (`ROLES`). adds_bos, adds_eos: whether encoding begins with BOS, ends with EOS; None
+            where unsaid.
         marked: every special token's string -> id.
         chat_template: the template's text; None without one.
         fingerprint: equal for two tokenizers exactly if every id means the same string.
@@ -52,6 +51,7 @@ class Tokenizer:
     special: Mapping[str, Special]
     marked: Mapping[str, int] = field(repr=False)
     adds_bos: bool | None
+    adds_eos: bool | None
     chat_template: str | None = field(repr=False)
     fingerprint: str
 
@@ -104,7 +104,7 @@ def _of_folder(folder: str, stamps: tuple[tuple[str, int | None], ...]) -> Token
     strings = (read_object(place / "special_tokens_map.json") or {}) | config
     special = {role: Special(text, vocabulary.get(text)) for role in ROLES if (text := _text(strings, role))}
     marked |= {s.text: s.id for s in special.values() if s.id is not None}
-    adds = config.get("add_bos_token")
+    adds, ends = config.get("add_bos_token"), config.get("add_eos_token")
     return _made(
         source=source,
         kind=kind,
@@ -112,6 +112,7 @@ def _of_folder(folder: str, stamps: tuple[tuple[str, int | None], ...]) -> Token
         special=special,
         marked=marked,
         adds_bos=adds if isinstance(adds, bool) else _template_adds_bos(data or {}, special.get("bos")),
+        adds_eos=ends if isinstance(ends, bool) else None,
         chat_template=_chat_template(place, config),
     )
 
@@ -187,7 +188,7 @@ def _of_gguf(file: str, stamp: int) -> Tokenizer | None:
         number = values.get(f"tokenizer.ggml.{key}_token_id")
         if isinstance(number, int) and 0 <= number < len(tokens):
             special[role] = Special(str(tokens[number]), number)
-    adds = values.get("tokenizer.ggml.add_bos_token")
+    adds, ends = (values.get(f"tokenizer.ggml.add_{role}_token") for role in ("bos", "eos"))
     template = values.get("tokenizer.chat_template")
     return _made(
         source="GGUF",
@@ -196,6 +197,7 @@ def _of_gguf(file: str, stamp: int) -> Tokenizer | None:
         special=special,
         marked={tokens[i]: i for i in control if i < len(tokens)},
         adds_bos=adds if isinstance(adds, bool) else None,
+        adds_eos=ends if isinstance(ends, bool) else None,
         chat_template=template if isinstance(template, str) and template else None,
     )
 
@@ -211,8 +213,7 @@ def _is_token(text: Any, number: Any) -> bool:
     """A string with a sane id, and not what converters fill a vocabulary up with ("[PAD151936]" at 151,936)."""
     if not isinstance(text, str) or whole(number, 0, _MOST_TOKENS) is None:
         return False
-    filling = _PADDING.fullmatch(text)
-    return not (filling and int(filling[1]) == number)
+    return not (text.startswith("[PAD") and text == f"[PAD{number}]")
 
 
 def fingerprint(vocabulary: Mapping[str, int]) -> str:

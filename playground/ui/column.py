@@ -12,9 +12,9 @@ from pydantic import BaseModel
 
 from playground import drafters, engines
 from playground.config import Preset, RunConfig, SamplingParams, Speculation, checked
-from playground.doctor.examine import examine
+from playground.doctor.examine import examine_here
 from playground.errors import PlaygroundError
-from playground.models import catalogue, model_paths
+from playground.models import catalogue
 from playground.presets import list_presets
 from playground.registry import discover, extension
 from playground.settings import Settings
@@ -237,7 +237,6 @@ class Column:
             return _line("note", i18n.tr("column.remote"))
         if (problem := why_unavailable(engine)) is not None:
             return _line("error", esc(f"{problem.message} {problem.hint}"))
-        paths = model_paths(self.settings)
         if not needs_model(method):
             model = next((m for m in catalogue(self.settings) if m.name == target), None)
             if model and model.problem:
@@ -246,14 +245,7 @@ class Column:
         if not draft:
             return _line("note", i18n.tr("column.choose_draft"))
         try:
-            report = examine(
-                target,
-                draft,
-                paths,
-                offline=self.settings.offline,
-                device=self.settings.device,
-                trust_remote_code=self.settings.trust_remote_code,
-            )
+            report = examine_here(self.settings, target, draft)
         except PlaygroundError as error:
             return _line("error", esc(f"{error.message} {error.hint}"))
         return "".join(_line(f.level, finding_html(f)) for f in report.brief)

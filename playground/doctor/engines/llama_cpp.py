@@ -67,8 +67,10 @@ def _first_compared(target: Tokenizer, draft: Tokenizer) -> int | None:
 
 
 def _same_special(target: Tokenizer, draft: Tokenizer, role: str) -> bool:
+    """It looks at a special token only where encoding adds it, and then on both sides."""
+    adds = [bool(tokenizer.adds_bos if role == "bos" else tokenizer.adds_eos) for tokenizer in (target, draft)]
     ids = [tokenizer.special[role].id if role in tokenizer.special else None for tokenizer in (target, draft)]
-    return ids[0] == ids[1]
+    return adds[0] == adds[1] and (not adds[0] or ids[0] == ids[1])
 
 
 def _no(code: str, **params: object) -> Fit:
