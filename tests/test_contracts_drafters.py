@@ -12,16 +12,18 @@ import torch
 from playground import drafters
 from playground.config import Speculation
 from playground.decoding.draft_run import DraftRun
+from playground.decoding.hidden import HiddenStates
 from playground.decoding.law import SamplingLaw
 from playground.engines import _loading
 from playground.engines.embedded import Engine
 from playground.registry import discover
-from tests import tiny
+from tests import heads, tiny
 from tests.rig import Rig
 
 METHODS = sorted(discover(drafters.PACKAGE))
 PROMPTS = ("the quick brown fox jumps over the lazy dog. the quick brown", "one two three one two three one", "a")
-DRAFTS = ("same", "near", "far")
+DRAFTS = {"model": ("same", "near", "far"), "head": ("likely-head", "far-head")}
+"""Of each kind that a method may draft with."""
 
 
 @pytest.fixture(scope="module")
@@ -30,24 +32,35 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Rig:
     target = tiny.make_model(folder / "target", max_position_embeddings=256)
     near = tiny.make_draft(folder / "near", target, noise=0.01)
     far = tiny.make_model(folder / "far", seed=7, num_hidden_layers=1, max_position_embeddings=256)
-    return Rig(target, {"same": target, "near": near, "far": far})
+    likely = heads.make_head(folder / "likely-head", target, like_target=True)
+    far_head = heads.make_head(folder / "far-head", target, seed=5)
+    return Rig(target, {"same": target, "near": near, "far": far, "likely-head": likely, "far-head": far_head})
 
 
 def forms(method: str, k: int) -> list[Speculation]:
     """The method with each draft, where it needs one."""
-    module = discover(drafters.PACKAGE)[method]
-    models: tuple[str | None, ...] = DRAFTS if module.Drafter.NEEDS_MODEL else (None,)
-    return [Speculation(method=method, num_speculative_tokens=k, model=model) for model in models]
+    kind = discover(drafters.PACKAGE)[method].Drafter
+    models = [name for sort in sorted(kind.DRAFTS_WITH, reverse=True) for name in DRAFTS[sort]]
+    return [Speculation(method=method, num_speculative_tokens=k, model=model) for model in models or [None]]
 
 
 def built(rig: Rig, method: str, law: SamplingLaw | None = None) -> Any:
-    """A drafter as the engine makes it."""
+    """A drafter as the engine makes it; one with a head reads along with the target."""
     kind = discover(drafters.PACKAGE)[method].Drafter
-    model = None
-    if kind.NEEDS_MODEL:
-        model = _loading.load("near", "float32", "auto", rig.context).model
-    run = DraftRun(torch.device("cpu"), tiny.VOCAB, law or SamplingLaw(), 3, torch.Generator().manual_seed(0), model)
-    return kind(kind.Options(), run)
+    common = {
+        "device": torch.device("cpu"),
+        "vocab_size": tiny.VOCAB,
+        "law": law or SamplingLaw(),
+        "prompt_length": 3,
+        "generator": torch.Generator().manual_seed(0),
+    }
+    if "head" in kind.DRAFTS_WITH:
+        target = rig.models.target.model
+        head = heads.random_head(target.module)
+        hidden = HiddenStates(head.shape.taps)
+        return heads.WithTarget(kind(kind.Options(), DraftRun(**common, head=head, hidden=hidden)), target, hidden)
+    model = _loading.load("near", "float32", "auto", rig.context).model if kind.NEEDS_MODEL else None
+    return kind(kind.Options(), DraftRun(**common, model=model))
 
 
 def test_the_page_can_list_every_method() -> None:
@@ -55,6 +68,7 @@ def test_the_page_can_list_every_method() -> None:
     for method in METHODS:
         kind = discover(drafters.PACKAGE)[method].Drafter
         assert isinstance(kind.NEEDS_MODEL, bool)
+        assert bool(kind.DRAFTS_WITH) == kind.NEEDS_MODEL
         kind.Options()  # every option has a default
         for name, field in kind.Options.model_fields.items():
             assert field.title, f"{method}.{name} has no title"
@@ -144,7 +158,8 @@ def test_nothing_to_go_by(rig: Rig, method: str) -> None:
 def test_up_to_the_last_position_the_model_has(method: str, tmp_path: Path) -> None:
     """CASES 15: the same where the limit is the model's own, so that one position more would fail."""
     target = tiny.make_model(tmp_path / "small", max_position_embeddings=24)
-    rig = Rig(target, dict.fromkeys(DRAFTS, target))
+    head = heads.make_head(tmp_path / "head", target, like_target=True)
+    rig = Rig(target, {**dict.fromkeys(DRAFTS["model"], target), **dict.fromkeys(DRAFTS["head"], head)})
     for prompt in ("the quick brown", "the quick brown fox ju"):
         baseline = rig.run(prompt, max_tokens=100, ignore_eos=True)
         assert len(baseline.started.prompt_token_ids) + len(baseline.ids) == 24

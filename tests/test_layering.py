@@ -16,11 +16,11 @@ LAYERS: tuple[str, ...] = (
     " playground.detokenise playground.decoding playground.drafters playground.engines"
     " playground.exporters playground.importers",
     "playground.process playground.models playground.pairs playground.presets playground.evidence playground.exchange"
-    " playground.modelfiles playground.doctor playground.catalogue"
+    " playground.modelfiles playground.headfiles playground.doctor playground.catalogue"
     " playground.overrides playground.suites storage playground.drafters.* playground.engines.* playground.exporters.*"
     " playground.importers.*",
     "playground.doctor.trial playground.runner playground.stored_baseline playground.live playground.jobs playground.together playground.work"
-    " playground.bench playground.tune playground.replay",
+    " playground.bench playground.tune playground.training playground.replay",
     "playground.bench.text playground.tune.text playground.api playground.cli playground.notebook playground.results playground.terminal playground.ui"
     " playground.__main__ app",
 )

@@ -8,6 +8,7 @@ from playground import drafters
 from playground.config import Speculation
 from playground.engines.embedded import Engine
 from playground.registry import discover
+from tests import heads
 from tests.rig import Rig
 
 PROMPTS = (
@@ -18,24 +19,26 @@ TOKENS = 16
 
 
 @pytest.fixture(scope="module")
-def rig(default_model: Path) -> Rig:
-    return Rig(default_model, {"itself": default_model}, chat=True)
+def rig(default_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Rig:
+    head = heads.make_head(tmp_path_factory.mktemp("head"), default_model, targets=range(8192), like_target=True)
+    return Rig(default_model, {"itself": default_model, "head": head}, chat=True)
 
 
 @pytest.mark.real
 @pytest.mark.slow
 @pytest.mark.parametrize("method", sorted(Engine.methods()))
 def test_greedy_float32_is_the_baselines(rig: Rig, method: str) -> None:
-    needs_model = discover(drafters.PACKAGE)[method].Drafter.NEEDS_MODEL
+    kind = discover(drafters.PACKAGE)[method].Drafter
+    draft = "head" if "head" in kind.DRAFTS_WITH else "itself" if kind.NEEDS_MODEL else None
     for prompt, ks in zip(PROMPTS, (range(1, 9), (4,)), strict=True):
         baseline = rig.run(prompt, max_tokens=TOKENS)
         # A draft of the target's size costs k more passes a step: fewer values of k there; tiny models try them all.
-        for k in ks if not needs_model else (3, 8):
-            form = Speculation(method=method, num_speculative_tokens=k, model="itself" if needs_model else None)
+        for k in ks if draft != "itself" else (3, 8):
+            form = Speculation(method=method, num_speculative_tokens=k, model=draft)
             out = rig.run(prompt, form, max_tokens=TOKENS)
             assert out.ids == baseline.ids
             assert out.result.reconciled is True
-            if needs_model:
+            if draft == "itself":
                 assert out.result.draft_acceptance_rate == 1.0
 
 

@@ -6,7 +6,7 @@ never touches the device.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from pydantic import BaseModel
 
@@ -38,6 +38,9 @@ class Drafter(Protocol):
 
     NEEDS_MODEL: bool
     """Whether `Speculation.model` must be given."""
+
+    DRAFTS_WITH: frozenset[Literal["model", "head"]]
+    """What `Speculation.model` may be: a causal language model, an EAGLE-3 head for the target; empty without one."""
 
     def __init__(self, options: BaseModel, run: Any) -> None:
         """`run` (decoding's `DraftRun`) gives the loaded draft model where needed, device, and the sampling law."""

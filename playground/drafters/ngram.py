@@ -43,6 +43,7 @@ class Drafter:
 
     Options = NgramOptions
     NEEDS_MODEL = False
+    DRAFTS_WITH: frozenset[str] = frozenset()
 
     def __init__(self, options: NgramOptions, run: Any) -> None:
         self._options = options

@@ -62,6 +62,7 @@ class Drafter:
 
     Options = SuffixOptions
     NEEDS_MODEL = False
+    DRAFTS_WITH: frozenset[str] = frozenset()
 
     def __init__(self, options: SuffixOptions, run: Any) -> None:
         self._run = run

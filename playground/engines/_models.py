@@ -13,6 +13,7 @@ from playground import drafters
 from playground.config import Dtype, RunConfig, Speculation, checked
 from playground.decoding.model import ModelSession
 from playground.engines import EngineContext
+from playground.engines._heads import LoadedHead, check_kind, load_head
 from playground.engines._loading import Loaded, load
 from playground.engines._threads import set_threads
 from playground.engines.embedded import EmbeddedOptions
@@ -42,7 +43,7 @@ class Models:
         self._config = config
         self._context = context
         self._options = checked(EmbeddedOptions, config.engine_options, where="the embedded engine's options")
-        self._drafts: dict[str, Loaded] = {}
+        self._drafts: dict[str, Loaded | LoadedHead] = {}
 
     @torch.inference_mode()
     def load(self) -> Iterator[Loading]:
@@ -68,14 +69,16 @@ class Models:
                 raise PlaygroundError(
                     f"The method {speculation.method} needs a draft model.", "Choose one.", code="bad_config"
                 )
-            yield from self._ready_draft(speculation.model, config)
+            path = resolve(speculation.model, self._context.model_paths or {}, offline=self._context.offline)
+            check_kind(speculation.method, kind.DRAFTS_WITH, speculation.model, path)
+            yield from self._ready_draft(speculation.model, path, config)
         count = min(speculation.num_speculative_tokens + 1, _warmable(self.target))
         if count > max(self.target.warmed, default=0):
             yield Loading("warm-up", f"Warming up for {count - 1} draft tokens.")
             _warm(self.target, count)
 
-    def draft(self, speculation: Speculation | None) -> Loaded | None:
-        """The draft model that `ready` prepared; None for methods that need none."""
+    def draft(self, speculation: Speculation | None) -> Loaded | LoadedHead | None:
+        """The draft model or head that `ready` prepared; None for methods that need none."""
         if speculation is None or not method(speculation)[0].NEEDS_MODEL:
             return None
         return self._drafts[speculation.model or ""]
@@ -84,16 +87,19 @@ class Models:
         options = self._options
         return load(name, dtype, options.attn_implementation, self._context, options.forward_pass)
 
-    def _ready_draft(self, name: str, config: RunConfig) -> Iterator[Loading]:
+    def _ready_draft(self, name: str, path: str, config: RunConfig) -> Iterator[Loading]:
         if name in self._drafts:
             self._drafts[name] = self._drafts.pop(name)  # the last one used is the last one dropped
             return
-        if resolve(name, self._context.model_paths or {}, offline=self._context.offline) == self.target.path:
+        if path == self.target.path:
             self._drafts[name] = self.target
             return
         yield Loading("draft", f"Loading the draft model {name}.")
         while len(self._drafts) >= DRAFTS_KEPT:
             del self._drafts[next(iter(self._drafts))]
+        if (head := load_head(name, path, self.target)) is not None:
+            self._drafts[name] = head
+            return
         draft = self._load(name, config.dtype)
         check_vocabulary(self.target.tokenizer, draft.tokenizer, self.target.logit_rows, draft.logit_rows)
         must_rewind(draft, "Choose a draft model with attention layers only.")

@@ -17,6 +17,7 @@ from playground.decoding.draft_run import DraftRun
 from playground.decoding.law import SamplingLaw
 from playground.drafters import Drafter
 from playground.engines._generation import ROOM, Generation, Plan
+from playground.engines._heads import LoadedHead
 from playground.engines._loading import Loaded
 from playground.engines._models import Models, method, must_rewind
 from playground.engines._prompt import render
@@ -32,6 +33,7 @@ def run(models: Models, config: RunConfig, prompt: str, aborted: Callable[[], bo
     yield from models.ready(config)
     origin = time.perf_counter()
     target, draft, speculation = models.target, models.draft(config.speculation), config.speculation
+    hidden = draft.hidden() if isinstance(draft, LoadedHead) else None
     ids, text, warnings = render(config, prompt, target.tokenizer)
     budget, notes = _budget(config, options, target, ids)
     warnings += notes
@@ -50,11 +52,13 @@ def run(models: Models, config: RunConfig, prompt: str, aborted: Callable[[], bo
                 law=law,
                 prompt_length=len(ids),
                 generator=generator,
-                model=None if draft is None else draft.model,
+                model=draft.model if isinstance(draft, Loaded) else None,
                 expected_length=len(ids) + min(budget, ROOM),
+                head=draft.head if isinstance(draft, LoadedHead) else None,
+                hidden=hidden,
             ),
         )
-    if draft is not None:
+    if isinstance(draft, Loaded):
         warnings += _draft_warnings(target, draft, len(ids), budget)
     environment = _environment(models, config, draft)
     yield RunStarted(tuple(ids), text, {**environment, "seed": seed, "warnings": warnings})
@@ -71,6 +75,7 @@ def run(models: Models, config: RunConfig, prompt: str, aborted: Callable[[], bo
         chunk=options.prefill_chunk,
         aborted=aborted,
         origin=origin,
+        hidden=hidden,
     )
     yield from Generation(plan).events()
 
@@ -134,7 +139,7 @@ def _draft_warnings(target: Loaded, draft: Loaded, prompt: int, budget: int) -> 
     return warnings
 
 
-def _environment(models: Models, config: RunConfig, draft: Loaded | None) -> dict[str, Any]:
+def _environment(models: Models, config: RunConfig, draft: Loaded | LoadedHead | None) -> dict[str, Any]:
     """What decides speed and text besides the configuration: JSON values only, nothing of torch's own types."""
     target = models.target
     models.runs += 1
