@@ -59,6 +59,8 @@ def _engine(data: dict[str, Any], values: dict[str, Any]) -> Any:
         if spec := data["speculation"]:
             known = engine.methods().get(spec["method"])
             spec["options"] = {k: v for k, v in spec["options"].items() if known and k in known.model_fields}
+            if known is None and "method" not in values:  # the first it has
+                data["speculation"] = {"method": next(iter(engine.methods())), "options": {}}
     data["engine_options"] |= values.pop("engine_options", None) or {}
     return engine
 

@@ -592,3 +592,68 @@ def test_a_page_others_can_reach_calls_only_what_is_listed(settings):
     assert listed.engine_context({}).servers == ("http://a:1",)
     assert KEY not in repr(listed)
     assert KEY not in repr(listed.engine_context({}))
+
+
+VLLM = {
+    "/v1/models": Answer(body("vllm_models.json")),
+    "/version": plain({"version": "0.32.0"}),
+    "/metrics": Answer(body("vllm_metrics.txt")),
+}
+"""A vLLM 0.32 with n-gram speculation (k = 4), as it answered."""
+
+
+def test_vllm_as_recorded():
+    events, _ = once(VLLM | {CHAT: recorded("vllm_chat.sse")}, target="smollm2-135m")
+    result = RunResult.of(events)
+    assert events[0].environment["engine_path"].startswith("vLLM 0.32.0 at http://127.0.0.1")
+    assert events[0].environment["server_num_speculative_tokens"] == 4
+    assert len(events[0].prompt_token_ids) == result.num_prompt_tokens == 49
+    assert result.reconciled is True
+    assert (result.num_delivered, result.num_draft_tokens, result.num_accepted_tokens) == (13, 12, 10)
+    assert result.accepted_at == (3, 3, 2, 2)
+    assert [e.truncated for e in events if isinstance(e, Step)][-1] == "eos"
+
+
+def test_a_raw_prompt_as_recorded():
+    events, _ = once(VLLM | {RAW: recorded("vllm_raw.sse")}, target="smollm2-135m", chat=False)
+    result = RunResult.of(events)
+    assert result.reconciled is True
+    assert result.num_prompt_tokens == 12
+    assert result.num_delivered == 24
+    assert events[-1].text.startswith(" three four, one three")
+
+
+def test_a_stop_string_as_recorded():
+    """CASES 12: the server holds text back and cuts it; its tokens are counted as it counts them."""
+    events, _ = once(
+        VLLM | {CHAT: recorded("vllm_chat_stop.sse")}, target="smollm2-135m", sampling={"stop": ("three",)}
+    )
+    assert events[-1].text == "One two "
+    assert events[-1].reason == "stop"
+    assert [e.truncated for e in events if isinstance(e, Step)][-1] == "stop"
+    assert RunResult.of(events).reconciled is True
+
+
+def test_a_speculating_vllm_runs_no_baseline():
+    events, _ = once(VLLM | {CHAT: recorded("vllm_chat.sse")}, target="smollm2-135m", speculative=False)
+    assert events[-1].code == "no_baseline"
+
+
+def test_a_tokenizer_of_this_machine_shares_a_pass_out_over_its_tokens(tmp_path):
+    from tests import tiny
+
+    folder = tiny.make_model(tmp_path / "m")
+    tokenizer = tiny.make_tokenizer()
+    ids = tokenizer("one two three")["input_ids"]
+    text = tokenizer.decode(ids)
+    answers = vllm(
+        message(tokenizer.decode(ids[:1]), ids[:1], 1), message(text, ids, 1 + len(ids), "length"), ending(1 + len(ids))
+    )
+    events, _ = once(answers, EngineContext(model_paths={"m": str(folder)}))
+    _, step = (e for e in events if isinstance(e, Step))
+    tokens = step.tokens
+    assert "".join(token.text for token in tokens) == text
+    assert sum(bool(token.text) for token in tokens) > 1
+    together, _ = once(answers)
+    _, step = (e for e in together if isinstance(e, Step))
+    assert step.tokens[0].text == text
