@@ -3,6 +3,7 @@
 Knows no part of the product beyond settings and models.
 """
 
+import importlib.util
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +33,7 @@ Settings.model_config["env_file"] = None
 
 MISSING = {
     "real": "the default model is not prepared: make model",
+    "vllm": "vLLM is not installed: make test ENGINE=vllm",
     "browser": "no Chromium was found: apt-get install chromium, or name one in DRAFTBOARD_TEST_CHROMIUM",
 }
 """Marker -> why its tests cannot run, where they cannot."""
@@ -43,7 +45,11 @@ def default_model_folder() -> Path | None:
 
 
 def _missing() -> dict[str, str]:
-    have = {"real": default_model_folder() is not None, "browser": machine.chromium() is not None}
+    have = {
+        "real": default_model_folder() is not None,
+        "vllm": importlib.util.find_spec("vllm") is not None,
+        "browser": machine.chromium() is not None,
+    }
     return {marker: why for marker, why in MISSING.items() if not have[marker]}
 
 

