@@ -63,9 +63,9 @@ def markdown(report: dict[str, Any]) -> str:
 
 def _top(report: dict[str, Any]) -> Iterator[str]:
     spec, base = report["metrics"], report["baseline"]
-    yield f"# Benchmark: {_md(report['title'])}"
+    yield f"# Benchmark: {markdown_text(report['title'])}"
     yield ""
-    yield f"**{headline(report)}**. {_md(report['reason'])}"
+    yield f"**{headline(report)}**. {markdown_text(report['reason'])}"
     yield ""
     yield f"- A/A check, baseline against baseline: {spoken(report['aa'])}. {TRUST[report['trusted_code']]}"
     yield f"- Decode speed: {rate(base['tokens_per_second'])} → {rate(spec['tokens_per_second'])}; " + (
@@ -80,7 +80,7 @@ def _top(report: dict[str, Any]) -> Iterator[str]:
     if report["num_failed"]:
         yield f"- {report['num_failed']} runs failed and are in no figure."
     yield f"- Without the flagged prompts: {spoken(report['speedup_unflagged'])}"
-    yield f"- On {_md(_machine(report))}; benchmark {report['benchmark_id']}, {report['status']}"
+    yield f"- On {markdown_text(_machine(report))}; benchmark {report['benchmark_id']}, {report['status']}"
 
 
 def _table(report: dict[str, Any]) -> Iterator[str]:
@@ -92,7 +92,7 @@ def _table(report: dict[str, Any]) -> Iterator[str]:
     for name, group in rows.items():
         spec, base = group["metrics"], group["baseline"]
         cells = [
-            _md(name or "–"),
+            markdown_text(name or "–"),
             spoken(group["speedup"]).split(",")[0],
             percent(spec["draft_acceptance_rate"]),
             _three(spec["tokens_per_step"]),
@@ -153,7 +153,7 @@ def _flagged(report: dict[str, Any]) -> Iterator[str]:
     yield "## Flagged as unrepresentative"
     yield ""
     for request in flagged:
-        yield f"- {_md(request['id'])}: {', '.join(request['flags'])} ({times(request['speedup'])})"
+        yield f"- {markdown_text(request['id'])}: {', '.join(request['flags'])} ({times(request['speedup'])})"
 
 
 def _machine(report: dict[str, Any]) -> str:
@@ -169,7 +169,7 @@ def _three(value: float | None) -> str:
     return "n/a" if value is None else three(value)
 
 
-def _md(text: str) -> str:
+def markdown_text(text: str) -> str:
     """A stranger's words on one line, with nothing in them that Markdown or HTML would act on."""
     plain = " ".join(sanitised(text).split())
     return _SPECIAL.sub(r"\\\1", plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))

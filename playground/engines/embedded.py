@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -53,6 +53,13 @@ class EmbeddedOptions(BaseModel):
     )
     candidates: int = Field(
         5, ge=0, le=20, title="Candidates", description="Best tokens of each model reported per position."
+    )
+    counterfactual: tuple[Annotated[int, Field(ge=1, le=64)], ...] = Field(
+        (),
+        max_length=64,
+        title="Counterfactual k",
+        description="Also record what each of these k would have accepted, at temperature 0; what the tuner asks for.",
+        json_schema_extra={"internal": True},
     )
 
 
@@ -202,8 +209,8 @@ class Engine:
 
     def _perform(self, models: "Models", run: _Submitted) -> None:
         from playground.engines._child import translated
+        from playground.engines._counterfactual import run as start
         from playground.engines._run import is_fatal
-        from playground.engines._run import run as start
 
         def aborted() -> bool:
             return self._closed or run.run_id in self._aborted

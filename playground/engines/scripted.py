@@ -34,6 +34,8 @@ class Engine:
 
     Options = ScriptedOptions
     CONCURRENT = True
+    CANNED = True
+    """Its drafts have nothing to do with its text: what a lookup would find in that says nothing of them."""
 
     @staticmethod
     def methods() -> dict[str, type[BaseModel]]:

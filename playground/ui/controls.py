@@ -56,9 +56,17 @@ class Control:
 
 
 def controls_for(model: type[BaseModel], prefix: str, only: Iterable[str] | None = None) -> list[Control]:
-    """A control per field of `model`, in the order of `only` or else the model's own. Call it inside a layout."""
-    names = list(model.model_fields) if only is None else list(only)
+    """A control per field of `model`, in the order of `only` or else the model's own. Call it inside a layout.
+
+    Fields that are marked as internal, which other parts of the program set, have none.
+    """
+    names = [n for n, field in model.model_fields.items() if not is_internal(field)] if only is None else list(only)
     return [make_control(f"{prefix}.{name}" if prefix else name, model.model_fields[name]) for name in names]
+
+
+def is_internal(field: FieldInfo) -> bool:
+    extra = field.json_schema_extra
+    return isinstance(extra, dict) and bool(extra.get("internal"))
 
 
 def make_control(key: str, field: FieldInfo) -> Control:
