@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from playground.cli import bench, doctor, machine, running, sharing, stored
+from playground.cli import bench, doctor, machine, running, sharing, stored, tune
 from playground.cli.flags import Parser
 from playground.cli.output import (
     BAD_INPUT,
@@ -83,6 +83,9 @@ def parser() -> Parser:
     measured = _command(commands, "bench", bench.bench, "a suite of prompts with and without speculation: the verdict")
     measured.usage = "python -m playground bench [--suite NAME|FILE] [--preset NAME] [flags]"
     bench.add_bench_flags(measured)
+    tuned = _command(commands, "tune", tune.tune, "which k, method and options are fastest here")
+    tuned.usage = "python -m playground tune [--suite NAME|FILE] [--preset NAME] [--ks 1-8] [flags]"
+    tune.add_tune_flags(tuned)
     doctor.add_doctor_flags(_command(commands, "doctor", doctor.doctor, "does a draft fit a target, and does it pay"))
     _add_runs(commands)
     again = _command(commands, "replay", running.replay, "a stored run or comparison again, with its own timing")
