@@ -1,7 +1,7 @@
 """A server on loopback that answers what it was told to: recorded bodies, errors, silence, streams cut in the middle.
 
-Knows HTTP and nothing of the product. `remote_bodies/` holds the bodies: vLLM's and llama-server's as they came from
-the real programs, SGLang's and TensorRT-LLM's written after their own sources.
+Knows HTTP and nothing of the product. `remote_bodies/` holds the bodies: vLLM's as they came from the real program,
+SGLang's, TensorRT-LLM's and llama-server's written after their own sources.
 """
 
 import json

@@ -657,3 +657,38 @@ def test_a_tokenizer_of_this_machine_shares_a_pass_out_over_its_tokens(tmp_path)
     together, _ = once(answers)
     _, step = (e for e in together if isinstance(e, Step))
     assert step.tokens[0].text == text
+
+
+LLAMA = {
+    "/v1/models": Answer(body("llama_server_models.json")),
+    "/props": Answer(body("llama_server_props.json")),
+    "/slots": Answer(body("llama_server_slots.json")),
+    CHAT: recorded("llama_server_chat.sse"),
+}
+
+
+def test_llama_server():
+    """Totals and no passes: no tokens per step, no histogram; tokens are counted though it names none."""
+    events, server = once(LLAMA, target="smollm2.gguf")
+    result = RunResult.of(events)
+    assert events[0].environment["engine_path"].startswith("llama-server b11434-7e4c0a9 at http://127.0.0.1")
+    assert result.untold == {"ids", "steps", "drafts"}
+    assert (result.num_delivered, result.num_draft_tokens, result.num_accepted_tokens) == (8, 12, 4)
+    assert result.draft_acceptance_rate == 1 / 3
+    assert result.mean_acceptance_length is None
+    assert result.tokens_per_step is None
+    assert result.draft_share_of_output is None
+    assert result.survival == ()
+    assert result.problems == ()
+    assert all(token.origin == "target" for e in events if isinstance(e, Step) for token in e.tokens)
+    assert events[-1].text == "1, 2, 3, 4."
+    asked = server.bodies()[1]
+    assert (asked["timings_per_token"], asked["cache_prompt"], asked["repeat_penalty"]) == (True, False, 1.0)
+    assert "min_tokens" not in asked
+
+
+def test_a_llama_server_that_drafts_runs_no_baseline():
+    assert once(LLAMA, target="smollm2.gguf", speculative=False)[0][-1].code == "no_baseline"
+    hidden = {path: answer for path, answer in LLAMA.items() if path not in ("/slots", "/props")}
+    result = RunResult.of(once(hidden, target="smollm2.gguf", speculative=False)[0])
+    assert result.valid is False
