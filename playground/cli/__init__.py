@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from playground.cli import bench, doctor, machine, running, sharing, stored, tune
+from playground.cli import bench, doctor, machine, running, sharing, stored, train, tune
 from playground.cli.flags import Parser
 from playground.cli.output import (
     BAD_INPUT,
@@ -94,6 +94,7 @@ def parser() -> Parser:
     again.add_argument("--rejected", action=argparse.BooleanOptionalAction, default=True, help="show rejected drafts")
     sharing.add_export_flags(_command(commands, "export", sharing.export, "a run or preset for a server"))
     sharing.add_import_flags(_command(commands, "import", sharing.import_, "a server's configuration as a preset"))
+    train.add_train_flags(_command(commands, "train", train.train, "an EAGLE-3 draft head for a target"))
     _add_models(commands)
     _add_presets(commands)
     return top

@@ -45,16 +45,16 @@ def add_config_flags(parser: argparse.ArgumentParser) -> None:
         help=f"what the flags below change, by name or path (default: the preset named {DEFAULT})",
     )
     model = parser.add_argument_group("models")
-    _add(model, "engine", RunConfig.model_fields["engine"])
+    add_field(model, "engine", RunConfig.model_fields["engine"])
     for name in PLAIN:
-        _add(model, name, RunConfig.model_fields[name])
+        add_field(model, name, RunConfig.model_fields[name])
     spec = parser.add_argument_group("speculation")
-    _add(spec, "method", Speculation.model_fields["method"], more="none: the baseline")
-    _add(spec, "draft", Speculation.model_fields["model"])
-    _add(spec, "num_speculative_tokens", Speculation.model_fields["num_speculative_tokens"])
+    add_field(spec, "method", Speculation.model_fields["method"], more="none: the baseline")
+    add_field(spec, "draft", Speculation.model_fields["model"])
+    add_field(spec, "num_speculative_tokens", Speculation.model_fields["num_speculative_tokens"])
     sampling = parser.add_argument_group("sampling")
     for name, field in SamplingParams.model_fields.items():
-        _add(sampling, name, field)
+        add_field(sampling, name, field)
     _add_options(parser)
     options = parser.add_argument_group("any option by its name")
     for kind in ("engine", "method"):
@@ -77,7 +77,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         title = f"options of the {kind} {owner}"
         group = groups.setdefault(title, None) or parser.add_argument_group(title)
         groups[title] = group
-        _add(group, name, model.model_fields[name], more=", ".join(f"also {o}" for _, o, _ in owners[1:]))
+        add_field(group, name, model.model_fields[name], more=", ".join(f"also {o}" for _, o, _ in owners[1:]))
 
 
 def config_from(args: argparse.Namespace, settings: Settings) -> RunConfig:
@@ -104,7 +104,8 @@ def pair_of(text: str) -> tuple[str, str]:
     return key.replace("-", "_"), value
 
 
-def _add(group: Any, name: str, field: FieldInfo, more: str = "") -> None:
+def add_field(group: Any, name: str, field: FieldInfo, more: str = "") -> None:
+    """The flag of one field; absent from the parsed arguments where it is not given."""
     flag = "--" + name.replace("_", "-")
     kinds = _kinds(field.annotation)
     text = _help(field, more).replace("%", "%%")
