@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from playground.comparison import ARMS, Arm
-from playground.config import Dtype, Preset, RunConfig
+from playground.config import Dtype, Preset, RunConfig, checked
 from playground.doctor.agreement import Agreement
 from playground.doctor.examine import examine_here
 from playground.doctor.findings import PairReport
@@ -35,12 +35,13 @@ from playground.presets import DEFAULT, list_presets, load_preset, preset_from_r
 from playground.results import Collector, ComparisonOutput, RunOutput
 from playground.runner import Runner
 from playground.settings import Settings, load_settings
+from playground.training import TrainOptions, start_training
 from storage import Store
 from storage.history import RunRow
 
 __all__ = [
     "ComparisonOutput", "DoctorOutput", "ExportOutput", "Playground", "PlaygroundError", "RunList", "RunOutput",
-    "compare", "doctor", "export", "read_config", "replay", "run", "runs",
+    "compare", "doctor", "export", "read_config", "replay", "run", "runs", "train",
 ]  # fmt: skip
 
 Base = str | Path | Preset | RunConfig
@@ -196,6 +197,37 @@ class Playground:
         arm: Arm = "baseline" if row.config.speculation is None else "speculative"
         return self._collected({arm: id}).run(arm)
 
+    def train(
+        self,
+        out: str | Path,
+        *,
+        restart: bool = False,
+        on_progress: Callable[[dict[str, Any]], None] | None = None,
+        **options: Any,
+    ) -> dict[str, Any]:
+        """Trains an EAGLE-3 head for a target into the folder `out`, or goes on with it; its report.
+
+        Args:
+            on_progress: called with the status whenever it changes: stage, done, total, seconds_left, history.
+            options: `training.TrainOptions` by name: target, tokens, temperatures, prompts, ...
+
+        Raises:
+            PlaygroundError: it cannot begin, or failed. An interrupt saves, so that the same call goes on.
+        """
+        chosen = checked(TrainOptions, options, where="the training's options")
+        training = start_training(self.settings, chosen, Path(out), restart=restart)
+        try:
+            for status in training.follow():
+                if on_progress:
+                    on_progress(status)
+        finally:
+            training.stop(wait=True)
+        last = training.status()
+        if error := last.get("error"):
+            raise PlaygroundError(error["error"], error["hint"], code=error["code"])
+        report: dict[str, Any] = last.get("report") or {}
+        return report
+
     def doctor(
         self,
         target: str,
@@ -321,6 +353,11 @@ def run(prompt: str, preset: Base = DEFAULT, *, on_event: OnEvent | None = None,
 def doctor(target: str, draft: str, **how: Any) -> DoctorOutput:
     """See `Playground.doctor`."""
     return _shared().doctor(target, draft, **how)
+
+
+def train(out: str | Path, **how: Any) -> dict[str, Any]:
+    """See `Playground.train`."""
+    return _shared().train(out, **how)
 
 
 def replay(id: str) -> RunOutput | ComparisonOutput:
