@@ -68,7 +68,8 @@ def run(runner: Runner, store: Store, tune_id: str) -> Iterator[Progress]:
         yield from work.steps()
         status = "done"
     except PlaygroundError as error:
-        status, failure = "error", error
+        # What others ended, this program's own end among them, can be gone on with.
+        status, failure = "interrupted" if error.code in ("cancelled", "closed") else "error", error
         raise
     except Exception as error:
         status = "error"

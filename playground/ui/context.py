@@ -1,4 +1,4 @@
-"""What every tab is given: the settings, the store, the runner, and who is streaming what. Wiring only."""
+"""What every tab is given: settings, store, runner, who is streaming what, and work that outlives tabs. Wiring only."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from playground.settings import Settings
 from playground.ui.sessions import Sessions
 from playground.ui.steps import RecentSteps
+from playground.work import Works
 
 if TYPE_CHECKING:
     from playground.runner import Runner
@@ -19,6 +20,7 @@ class Context:
     runner: "Runner"
     steps: RecentSteps
     sessions: Sessions = field(default_factory=Sessions)
+    works: Works = field(default_factory=Works)
 
     @classmethod
     def of(cls, settings: Settings, store: "Store", runner: "Runner") -> "Context":
