@@ -11,6 +11,7 @@ from playground.errors import PlaygroundError
 from playground.presets import DEFAULT, named_preset
 from playground.settings import Settings
 from playground.ui import i18n
+from playground.ui.bench_tab import BenchTab
 from playground.ui.column import Update
 from playground.ui.compare import Compare
 from playground.ui.context import Context
@@ -22,6 +23,7 @@ from playground.ui.inspector import set_step_source
 from playground.ui.problems import told
 from playground.ui.save import run_to_save
 from playground.ui.theme import HEAD, theme
+from playground.ui.tune_tab import TuneTab
 from playground.ui.wiring import Wiring
 
 MAX_UPLOAD = "256mb"
@@ -36,12 +38,19 @@ def page(context: Context) -> gr.Blocks:
         with gr.Tabs(elem_id="tabs") as tabs:
             with gr.Tab(i18n.label("tab.compare"), id="compare", render_children=True):
                 compare = Compare(context, wiring, opening_preset(context.settings))
+            with gr.Tab(i18n.label("tab.tune"), id="tune", render_children=True) as tune_tab:
+                tune = TuneTab(context, wiring, compare.column)
+            with gr.Tab(i18n.label("tab.bench"), id="bench-tab", render_children=True) as bench_tab:
+                bench = BenchTab(context, wiring, compare.column)
             with gr.Tab(i18n.label("tab.export"), id="export", render_children=True) as export_tab:
                 export = ExportTab(context, wiring)
             with gr.Tab(i18n.label("tab.history"), id="history", elem_id="history-tab", render_children=True):
                 history = History(context, wiring)
         gr.api(compare_endpoint(context), api_name="compare", concurrency_limit=None)
         Joins(context, tabs, compare, export, history).wire(blocks, wiring, export_tab)
+        for tab, inside in ((tune_tab, tune), (bench_tab, bench)):
+            tab.select(inside.refresh, None, inside.lists, **wiring.quick)
+            blocks.load(inside.attach, None, inside.outputs, **wiring.stream)
     blocks.queue(default_concurrency_limit=16)
     return blocks
 
