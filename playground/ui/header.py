@@ -58,6 +58,6 @@ def header(status: Callable[[], dict[str, Any]]) -> None:
 def head() -> str:
     """The shell's CSS and script, for the page's head."""
     strings = json.dumps(browser_strings("shell."), ensure_ascii=False).replace("<", "\\u003c")
-    style = "\n".join(lines_of_code(HERE / name) for name in ("shell.css", "history.css", "export.css"))
+    style = "\n".join(lines_of_code(HERE / name) for name in ("shell.css", "history.css", "export.css", "bench.css"))
     script = f"const SHELL={strings};\n" + lines_of_code(HERE / "shell.js")
     return f"<style>\n{style}\n</style>\n<script>\n{script}\n</script>"
