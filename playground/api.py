@@ -32,6 +32,7 @@ from playground.importers._text import name_from
 from playground.notebook import export_html, runs_html
 from playground.overrides import with_overrides
 from playground.presets import DEFAULT, list_presets, load_preset, preset_from_run, save_preset
+from playground.reports import BenchReport, Prompts, TuneReport, run_benchmark, run_tuning
 from playground.results import Collector, ComparisonOutput, RunOutput
 from playground.runner import Runner
 from playground.settings import Settings, load_settings
@@ -41,7 +42,7 @@ from storage.history import RunRow
 
 __all__ = [
     "ComparisonOutput", "DoctorOutput", "ExportOutput", "Playground", "PlaygroundError", "RunList", "RunOutput",
-    "compare", "doctor", "export", "read_config", "replay", "run", "runs", "train",
+    "TuneReport", "bench", "compare", "doctor", "export", "read_config", "replay", "run", "runs", "train",
 ]  # fmt: skip
 
 Base = str | Path | Preset | RunConfig
@@ -186,6 +187,32 @@ class Playground:
         output = collector.run(arm)
         _raise_failure(output)
         return output
+
+    def bench(
+        self, prompts: Prompts = "general", preset: Base = DEFAULT, *, plan: dict[str, Any] | None = None, **more: Any
+    ) -> BenchReport:
+        """`prompts` (a suite's name or file, or texts) with and without speculation: the verdict, the A/A check.
+
+        Args:
+            plan: choices of `playground.bench.plan.BenchPlan`: threshold, repeats, check, levels.
+            more: `sample` (so many prompts), `on_progress` (called with done, total, seconds left), and settings by
+                name as in `compare`.
+        """
+        named = {name: more.pop(name) for name in ("sample", "on_progress") if name in more}
+        config = self.config(preset, **more)
+        return run_benchmark(self.settings, self.store, self.runner, config, prompts, **named, **(plan or {}))
+
+    def tune(
+        self, prompts: Prompts = "general", preset: Base = DEFAULT, *, plan: dict[str, Any] | None = None, **more: Any
+    ) -> TuneReport:
+        """Which k, and of `plan["variants"]` which way of drafting, is fastest on `prompts`. Otherwise as `bench`.
+
+        Args:
+            plan: choices of `playground.tune.space.TunePlan`: ks, variants, temperatures, levels, objective, ...
+        """
+        named = {name: more.pop(name) for name in ("sample", "on_progress") if name in more}
+        config = self.config(preset, **more)
+        return run_tuning(self.settings, self.store, self.runner, config, prompts, **named, **(plan or {}))
 
     def replay(self, id: str) -> RunOutput | ComparisonOutput:
         """A stored run, or by a comparison's id both of its arms, as it was returned when it ran."""
@@ -358,6 +385,16 @@ def doctor(target: str, draft: str, **how: Any) -> DoctorOutput:
 def train(out: str | Path, **how: Any) -> dict[str, Any]:
     """See `Playground.train`."""
     return _shared().train(out, **how)
+
+
+def bench(prompts: Prompts = "general", preset: Base = DEFAULT, **more: Any) -> BenchReport:
+    """See `Playground.bench`."""
+    return _shared().bench(prompts, preset, **more)
+
+
+def tune(prompts: Prompts = "general", preset: Base = DEFAULT, **more: Any) -> TuneReport:
+    """See `Playground.tune`."""
+    return _shared().tune(prompts, preset, **more)
 
 
 def replay(id: str) -> RunOutput | ComparisonOutput:
