@@ -19,10 +19,10 @@ LAYERS: tuple[str, ...] = (
     " playground.modelfiles playground.headfiles playground.doctor playground.catalogue"
     " playground.overrides playground.suites storage playground.drafters.* playground.engines.* playground.exporters.*"
     " playground.importers.*",
-    "playground.doctor.trial playground.runner playground.stored_baseline playground.live playground.jobs playground.together playground.work"
-    " playground.bench playground.tune playground.training playground.replay",
-    "playground.bench.text playground.tune.text playground.api playground.cli playground.notebook playground.results playground.terminal playground.ui"
-    " playground.__main__ app",
+    "playground.doctor.trial playground.runner playground.stored_baseline playground.live playground.jobs"
+    " playground.together playground.work playground.bench playground.tune playground.training playground.replay",
+    "playground.bench.text playground.tune.text playground.reports playground.api playground.cli"
+    " playground.notebook playground.results playground.terminal playground.ui playground.__main__ app",
 )
 """Lowest first; a module may import from its own layer and those below. `name.*` are the files of a package, whose
 `__init__` (the protocol) may lie lower; a plain package name stands for all of its files."""
