@@ -14,6 +14,7 @@ from playground.ui.i18n import browser_strings
 from playground.ui.render import lines_of_code
 
 HERE = Path(__file__).parent
+STYLES = ("shell.css", "history.css", "export.css", "bench.css", "train.css")
 
 _LEFT = """
 <a class="skip" href="#prompt" data-label="shell.skip" data-label-as="text"></a>
@@ -58,6 +59,6 @@ def header(status: Callable[[], dict[str, Any]]) -> None:
 def head() -> str:
     """The shell's CSS and script, for the page's head."""
     strings = json.dumps(browser_strings("shell."), ensure_ascii=False).replace("<", "\\u003c")
-    style = "\n".join(lines_of_code(HERE / name) for name in ("shell.css", "history.css", "export.css", "bench.css"))
+    style = "\n".join(lines_of_code(HERE / name) for name in STYLES)
     script = f"const SHELL={strings};\n" + lines_of_code(HERE / "shell.js")
     return f"<style>\n{style}\n</style>\n<script>\n{script}\n</script>"

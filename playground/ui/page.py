@@ -23,6 +23,7 @@ from playground.ui.inspector import set_step_source
 from playground.ui.problems import told
 from playground.ui.save import run_to_save
 from playground.ui.theme import HEAD, theme
+from playground.ui.train_tab import TrainTab
 from playground.ui.tune_tab import TuneTab
 from playground.ui.wiring import Wiring
 
@@ -38,6 +39,8 @@ def page(context: Context) -> gr.Blocks:
         with gr.Tabs(elem_id="tabs") as tabs:
             with gr.Tab(i18n.label("tab.compare"), id="compare", render_children=True):
                 compare = Compare(context, wiring, opening_preset(context.settings))
+            with gr.Tab(i18n.label("tab.train"), id="train", render_children=True) as train_tab:
+                train = TrainTab(context, wiring)
             with gr.Tab(i18n.label("tab.tune"), id="tune", render_children=True) as tune_tab:
                 tune = TuneTab(context, wiring, compare.column)
             with gr.Tab(i18n.label("tab.bench"), id="bench-tab", render_children=True) as bench_tab:
@@ -48,6 +51,7 @@ def page(context: Context) -> gr.Blocks:
                 history = History(context, wiring)
         gr.api(compare_endpoint(context), api_name="compare", concurrency_limit=None)
         Joins(context, tabs, compare, export, history).wire(blocks, wiring, export_tab)
+        TrainJoins(compare, tabs, train).wire(wiring, train_tab)
         for tab, inside in ((tune_tab, tune), (bench_tab, bench)):
             tab.select(inside.refresh, None, inside.lists, **wiring.quick)
             blocks.load(inside.attach, None, inside.outputs, **wiring.stream)
@@ -117,6 +121,23 @@ class Joins:
     def use_imported(self, data: dict[str, Any] | None) -> Update:
         with told():
             return {**self.compare.column.show(imported_preset(data).config), self.tabs: gr.Tabs(selected="compare")}
+
+
+class TrainJoins:
+    """What the Train tab does to Compare."""
+
+    def __init__(self, compare: Compare, tabs: gr.Tabs, train: TrainTab) -> None:
+        self.column, self.tabs, self.train = compare.column, tabs, train
+
+    def wire(self, wiring: Wiring, tab: gr.Tab) -> None:
+        train = self.train
+        tab.select(train.refresh, train.target, [train.target], **wiring.quick)
+        tab.select(train.watch, None, [train.view, train.start, train.halt], **wiring.stream)
+        train.use.click(self.use, [train.target, train.name], [self.tabs, *self.column.outputs], **wiring.quick)
+
+    def use(self, target: str, name: str) -> Update:
+        with told():
+            return {**self.column.show(self.train.config_of(target, name)), self.tabs: gr.Tabs(selected="compare")}
 
 
 def linked_runs(request: gr.Request) -> list[str]:
