@@ -48,11 +48,24 @@ class BenchPlan(BaseModel):
         return self.model_dump(mode="json")
 
 
-def check_levels(plan: BenchPlan) -> None:
-    """Raises PlaygroundError for concurrency levels on an engine that runs one request after the other."""
+def check_plan(plan: BenchPlan) -> None:
+    """Raises PlaygroundError for concurrency levels on an engine that runs one request after the other, and where there
+    is nothing to measure a baseline on."""
+    must_have_baseline(plan.config)
     if any(level > 1 for level in plan.levels) and not getattr(engine_class(plan.config.engine), "CONCURRENT", False):
         raise PlaygroundError(
             f"The engine {plan.config.engine} runs one request at a time, so there is no concurrency to measure.",
             "Leave the levels out, or choose an engine that serves several, such as vllm.",
             code="not_concurrent",
+        )
+
+
+def must_have_baseline(config: RunConfig) -> None:
+    """Raises PlaygroundError where an engine would read a stored run instead of running a baseline now."""
+    stored = getattr(engine_class(config.engine), "stored_baseline", None)
+    if stored is not None and stored(config):
+        raise PlaygroundError(
+            "There is no server without speculation to measure the baseline on, next to the other arm.",
+            "Give its address as baseline_url.",
+            code="no_baseline",
         )

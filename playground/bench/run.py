@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from playground.bench.plan import BenchPlan, check_levels
+from playground.bench.plan import BenchPlan, check_plan
 from playground.bench.report import build
 from playground.bench.samples import Pair, Sample, paired
 from playground.bench.schedule import Group, Slot, schedule
@@ -69,9 +69,9 @@ def start(store: Store, plan: BenchPlan) -> str:
     """A new benchmark in the store; its id, with which `run` runs it.
 
     Raises:
-        PlaygroundError: it asks for concurrency of an engine that has none.
+        PlaygroundError: it asks for concurrency, or a baseline, of an engine that has none.
     """
-    check_levels(plan)
+    check_plan(plan)
     benchmark_id = new_id()
     store.benchmarks.create(benchmark_id, "bench", plan.title, plan.as_dict())
     return benchmark_id

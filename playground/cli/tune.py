@@ -11,9 +11,7 @@ from playground.cli.output import OK, Output, stopping
 from playground.cli.running import opened
 from playground.cli.stored import store as opened_store
 from playground.cli.suite import add_suite_flags, check_endings, followed, numbers, suite_from, write_files
-from playground.config import RunConfig, Speculation
 from playground.errors import PlaygroundError
-from playground.overrides import readable
 from playground.presets import save_preset
 from playground.results import percent, three
 from playground.settings import Settings, load_settings
@@ -110,9 +108,11 @@ def _run(args: argparse.Namespace, settings: Settings, out: Output) -> int:
 def _plan(args: argparse.Namespace, chosen: Any, runner: "Runner") -> "TunePlan":
     from playground.config import checked
     from playground.tune.space import KS, TunePlan
+    from playground.tune.ways import tried_options, ways
 
     config, suite = chosen
-    variants = _variants(args, config)
+    methods = [name.strip() for name in args.methods.split(",")] if args.methods else []
+    variants = ways(config, methods, tried_options(args.tried))
     config = config.model_copy(update={"speculation": variants[0]})
     data = {
         "config": config,
@@ -127,61 +127,6 @@ def _plan(args: argparse.Namespace, chosen: Any, runner: "Runner") -> "TunePlan"
         "one_load": runner.one_load(config),
     }
     return checked(TunePlan, data, where="the tuning")
-
-
-def _variants(args: argparse.Namespace, config: RunConfig) -> tuple[Speculation, ...]:
-    """The ways of drafting that the flags name, every combination of the options to try."""
-    from playground.tune.space import variants_of
-
-    if config.speculation is None:
-        raise PlaygroundError(
-            "There is nothing to tune: no drafting method is chosen.", "Choose one with --method.", code="bad_config"
-        )
-    wanted = [name.strip() for name in args.methods.split(",")] if args.methods else [config.speculation.method]
-    found: list[Speculation] = []
-    for name in wanted:
-        options, known = _tried(args.tried), _options(config, name)
-        mine = {
-            key: [readable(known[key].annotation, v) for v in values] for key, values in options.items() if key in known
-        }
-        base = config.speculation
-        if name != base.method:
-            base = Speculation(method=name, model=base.model if _takes_model(config, name) else None)
-        found += variants_of(base, mine)
-    return tuple(found)
-
-
-def _options(config: RunConfig, method: str) -> dict[str, Any]:
-    from playground.live import engine_class
-
-    methods = engine_class(config.engine).methods()
-    if method not in methods:
-        raise PlaygroundError(
-            f"The engine {config.engine} has no drafting method called “{method[:60]}”.",
-            f"Choose of: {', '.join(methods)}.",
-            code="unknown_method",
-        )
-    return dict(methods[method].model_fields)
-
-
-def _takes_model(config: RunConfig, method: str) -> bool:
-    from playground import drafters
-    from playground.registry import discover
-
-    module = discover(drafters.PACKAGE).get(method)
-    return module is None or bool(module.Drafter.NEEDS_MODEL)
-
-
-def _tried(pairs: list[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for pair in pairs:
-        name, equals, values = pair.partition("=")
-        if not equals or not name or not values:
-            raise PlaygroundError(
-                f"--try: “{pair[:60]}” is no OPTION=A,B.", "Write --try prompt_lookup_max=3,5,8.", code="bad_arguments"
-            )
-        found[name.replace("-", "_")] = values.split(",")
-    return found
 
 
 def _real(text: str) -> float:

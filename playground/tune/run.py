@@ -115,6 +115,7 @@ class _Work:
         self.began = time.monotonic()
         self._loaded: object = None
         self._per_run: list[float] = []
+        self._shares_loads = "max_num_speculative_tokens" in engine_class(plan.config.engine).Options.model_fields
         self.can_record = "counterfactual" in engine_class(plan.config.engine).Options.model_fields
 
     @property
@@ -285,6 +286,9 @@ class _Work:
             sampling = shortened(sampling, min(WARM_UP_TOKENS, sampling.max_tokens))
         if key.phase == "record" and self.can_record:
             options = options | {"counterfactual": sorted(set(self.plan.ks))}
+        if speculation is not None and speculation.method == "ngram" and self._shares_loads:
+            # A lookup costs the same whatever k the engine was loaded for, so that one load serves every k.
+            options = options | {"max_num_speculative_tokens": max(self.plan.ks)}
         return base.model_copy(update={"speculation": speculation, "sampling": sampling, "engine_options": options})
 
     def _prompt(self, key: Key) -> str:

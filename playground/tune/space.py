@@ -114,6 +114,12 @@ def check_plan(plan: TunePlan) -> None:
     """Raises PlaygroundError where the engine lacks a method, a model or concurrency that the plan needs."""
     from playground.runner import check
 
+    if hasattr(engine_class(plan.config.engine), "stored_baseline"):
+        raise PlaygroundError(
+            f"With the engine {plan.config.engine} k is decided where the server is started, so there is none to tune.",
+            "Tune with an engine on this machine, and take the preset to the server.",
+            code="not_tunable",
+        )
     if max(plan.levels) > 1 and not getattr(engine_class(plan.config.engine), "CONCURRENT", False):
         raise PlaygroundError(
             f"The engine {plan.config.engine} runs one request at a time, so there is no concurrency to tune for.",

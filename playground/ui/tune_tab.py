@@ -6,19 +6,19 @@ from typing import Any
 
 import gradio as gr
 
-from playground.config import RunConfig, Speculation, checked
+from playground.config import checked
 from playground.errors import PlaygroundError
 from playground.importers._text import name_from
-from playground.overrides import readable
 from playground.presets import save_preset
 from playground.tune.preset import preset_from_tuning
 from playground.tune.run import run, start, stored_report
-from playground.tune.space import KS, TunePlan, variants_of
+from playground.tune.space import KS, TunePlan
 from playground.tune.text import csv_text, json_text, markdown
+from playground.tune.ways import tried_options, ways
 from playground.ui import bench_html, i18n
 from playground.ui.bench_tab import whole_numbers
 from playground.ui.bench_view import empty_html
-from playground.ui.column import Column, method_names, method_options, needs_model
+from playground.ui.column import Column, method_names
 from playground.ui.context import Context
 from playground.ui.problems import told
 from playground.ui.tune_view import tuning_html
@@ -118,7 +118,7 @@ class TuneTab:
         form, (ks, methods, tried, temperatures, levels, objective) = values[:5], values[5:]
         try:
             config, suite = self.form.read(self.column, packed, form)
-            variants = ways(config, list(methods or ()), str(tried or ""))
+            variants = ways(config, list(methods or ()), tried_options(str(tried or "").splitlines()))
             config = config.model_copy(update={"speculation": variants[0]})
             data = {
                 "config": config,
@@ -200,44 +200,12 @@ def every_method() -> list[str]:
     return sorted({method for engine in engine_names() for method in method_names(engine)})
 
 
-def ways(config: RunConfig, methods: list[str], tried: str) -> tuple[Speculation, ...]:
-    """The ways of drafting the form names, every combination of the options' values.
-
-    Raises:
-        PlaygroundError: no method at all, one the engine lacks, or a line that is no OPTION=A,B.
-    """
-    base = config.speculation
-    if base is None and not methods:
-        raise PlaygroundError(i18n.t("bench.no_method"), "", code="bad_config")
-    options = _lines(tried)
-    found: list[Speculation] = []
-    for method in methods or [base.method if base else ""]:
-        known = method_options(config.engine, method).model_fields
-        mine = {n: [readable(known[n].annotation, v) for v in values] for n, values in options.items() if n in known}
-        model = base.model if base and needs_model(method) else None
-        same = base is not None and base.method == method
-        found += variants_of(base if same and base else Speculation(method=method, model=model), mine)
-    return tuple(found)
-
-
 def default_name(report: dict[str, Any]) -> str:
     """ "tuned-smollm2-135m-ngram-k8"."""
     found = report["recommended"]
     how = f"{found['method']}-k{found['num_speculative_tokens']}" if found else "none"
     target = str(report["config"]["target"]).rstrip("/").rsplit("/", 1)[-1]
     return name_from(f"tuned-{target[:40]}-{how}.yaml")
-
-
-def _lines(text: str) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for line in filter(None, map(str.strip, text.splitlines())):
-        name, equals, values = line.partition("=")
-        if not equals or not name.strip() or not values.strip():
-            raise PlaygroundError(
-                f"“{line[:60]}” is no OPTION=A,B.", "Write prompt_lookup_max=3,5,8.", code="bad_config"
-            )
-        found[name.strip().replace("-", "_")] = [value.strip() for value in values.split(",")]
-    return found
 
 
 def _reals(text: str) -> tuple[float, ...]:
