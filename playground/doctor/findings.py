@@ -108,7 +108,7 @@ class Share(float):
     """A share as a parameter, shown in percent."""
 
     def __str__(self) -> str:
-        return f"{100 * float(self):.0f} %" if self >= 0.1 else f"{100 * float(self):.1f} %"
+        return f"{100 * float(self):.0f} %" if self >= 0.0995 else f"{100 * float(self):.1f} %"
 
 
 class Times(float):

@@ -20,6 +20,7 @@ from playground.registry import discover, extension
 from playground.settings import Settings
 from playground.ui import i18n
 from playground.ui.controls import Control, controls_for, default_of, element_id, nested
+from playground.ui.draft_list import draft_names, refused_html
 from playground.ui.pair_words import finding_html
 from playground.ui.render import esc
 from playground.ui.strings_fields import option_models
@@ -85,8 +86,9 @@ class Column:
         models = [model.name for model in catalogue(self.settings)]
         self.target = self._choice("target", RunConfig, models, config.target, custom=True)
         self.method = self._choice("speculation.method", Speculation, [NO_METHOD, *method_names(config.engine)], method)
+        drafts = self.drafts(config.engine, config.target, method)
         self.draft = self._choice(
-            "speculation.model", Speculation, models, speculation.model, custom=True, visible=needs_model(method)
+            "speculation.model", Speculation, drafts, speculation.model, custom=True, visible=needs_model(method)
         )
         said = self.check(config.engine, config.target, method, speculation.model)
         self.compatible = gr.HTML(said, elem_id="compatible", padding=False)
@@ -197,16 +199,16 @@ class Column:
                 value = given[name] if name in given else default_of(control.field)
                 updates[control.widget] = gr.update(value=control.show(value))
         updates[self.method] = gr.update(choices=[NO_METHOD, *method_names(config.engine)], value=method)
-        for component, update in self._visible(config.engine, method).items():
+        for component, update in self._visible(config.engine, config.target, method).items():
             updates[component] = {**updates.get(component, {}), **update}
         updates[self.compatible] = self.check(config.engine, config.target, method, speculation.model)
         return updates
 
-    def _visible(self, engine: str, method: str) -> Update:
+    def _visible(self, engine: str, target: str, method: str) -> Update:
         shown = {options_or_none(engine), options_or_none(engine, method)}
         updates: Update = {group: gr.update(visible=seen(model in shown)) for model, group in self._groups.items()}
         updates[self.engine_panel] = gr.update(visible=seen(options_or_none(engine) in self._groups))
-        updates[self.draft] = gr.update(visible=seen(needs_model(method)))
+        updates[self.draft] = gr.update(visible=seen(needs_model(method)), choices=self.drafts(engine, target, method))
         return updates
 
     def on_engine(self, engine: str, target: str, method: str, draft: str | None) -> Update:
@@ -217,7 +219,7 @@ class Column:
         return {**updates, self.method: gr.update(choices=methods, value=kept)}
 
     def on_pair(self, engine: str, target: str, method: str, draft: str | None) -> Update:
-        return {**self._visible(engine, method), self.compatible: self.check(engine, target, method, draft)}
+        return {**self._visible(engine, target, method), self.compatible: self.check(engine, target, method, draft)}
 
     def refresh(self, engine: str, target: str, method: str, draft: str | None) -> Update:
         """The models and presets that are on this machine now, and what they say of the pair."""
@@ -225,9 +227,15 @@ class Column:
         return {
             self.compatible: self.check(engine, target, method, draft),
             self.target: gr.update(choices=models),
-            self.draft: gr.update(choices=models),
+            self.draft: gr.update(choices=self.drafts(engine, target, method)),
             self.preset: gr.update(choices=preset_names(self.settings)),
         }
+
+    def drafts(self, engine: str, target: str, method: str) -> list[str]:
+        """The draft models to offer: what can work on this machine; none to a method without a model."""
+        if engine in (SCRIPTED, REMOTE):
+            return [model.name for model in catalogue(self.settings)]
+        return draft_names(self.settings, target, method) if needs_model(method) else []
 
     def check(self, engine: str, target: str, method: str, draft: str | None) -> str:
         """The line under the pair: can this draft model draft for this target, and why not."""
@@ -242,13 +250,14 @@ class Column:
             if model and model.problem:
                 return _line("error", esc(model.problem))
             return _line("ok", i18n.tr("column.no_speculation" if method in ("", NO_METHOD) else "column.no_draft"))
+        refused = refused_html(self.settings, target, method)
         if not draft:
-            return _line("note", i18n.tr("column.choose_draft"))
+            return _line("note", i18n.tr("column.choose_draft")) + refused
         try:
             report = examine_here(self.settings, target, draft)
         except PlaygroundError as error:
-            return _line("error", esc(f"{error.message} {error.hint}"))
-        return "".join(_line(f.level, finding_html(f)) for f in report.brief)
+            return _line("error", esc(f"{error.message} {error.hint}")) + refused
+        return "".join(_line(f.level, finding_html(f)) for f in report.brief) + refused
 
 
 def preset_names(settings: Settings) -> list[str]:

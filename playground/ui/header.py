@@ -14,7 +14,7 @@ from playground.ui.i18n import browser_strings
 from playground.ui.render import lines_of_code
 
 HERE = Path(__file__).parent
-STYLES = ("shell.css", "history.css", "export.css", "bench.css", "train.css")
+STYLES = ("shell.css", "history.css", "export.css", "bench.css", "pairs.css", "train.css")
 
 _LEFT = """
 <a class="skip" href="#prompt" data-label="shell.skip" data-label-as="text"></a>

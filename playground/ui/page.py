@@ -20,6 +20,7 @@ from playground.ui.export_tab import ExportTab, imported_preset
 from playground.ui.header import head, header
 from playground.ui.history import History, selected
 from playground.ui.inspector import set_step_source
+from playground.ui.pairs_tab import PairsTab
 from playground.ui.problems import told
 from playground.ui.save import run_to_save
 from playground.ui.theme import HEAD, theme
@@ -39,18 +40,22 @@ def page(context: Context) -> gr.Blocks:
         with gr.Tabs(elem_id="tabs") as tabs:
             with gr.Tab(i18n.label("tab.compare"), id="compare", render_children=True):
                 compare = Compare(context, wiring, opening_preset(context.settings))
+            with gr.Tab(i18n.label("tab.pairs"), id="pairs", render_children=True) as pairs_tab:
+                pairs = PairsTab(context, wiring)
             with gr.Tab(i18n.label("tab.train"), id="train", render_children=True) as train_tab:
                 train = TrainTab(context, wiring)
             with gr.Tab(i18n.label("tab.tune"), id="tune", render_children=True) as tune_tab:
                 tune = TuneTab(context, wiring, compare.column)
-            with gr.Tab(i18n.label("tab.bench"), id="bench-tab", render_children=True) as bench_tab:
+            with gr.Tab(i18n.label("tab.bench"), id="bench", render_children=True) as bench_tab:
                 bench = BenchTab(context, wiring, compare.column)
             with gr.Tab(i18n.label("tab.export"), id="export", render_children=True) as export_tab:
                 export = ExportTab(context, wiring)
             with gr.Tab(i18n.label("tab.history"), id="history", elem_id="history-tab", render_children=True):
                 history = History(context, wiring)
         gr.api(compare_endpoint(context), api_name="compare", concurrency_limit=None)
-        Joins(context, tabs, compare, export, history).wire(blocks, wiring, export_tab)
+        joins = Joins(context, tabs, compare, export, history)
+        joins.wire(blocks, wiring, export_tab)
+        PairJoins(compare, tabs, pairs).wire(blocks, wiring, pairs_tab)
         TrainJoins(compare, tabs, train).wire(wiring, train_tab)
         for tab, inside in ((tune_tab, tune), (bench_tab, bench)):
             tab.select(inside.refresh, None, inside.lists, **wiring.quick)
@@ -121,6 +126,23 @@ class Joins:
     def use_imported(self, data: dict[str, Any] | None) -> Update:
         with told():
             return {**self.compare.column.show(imported_preset(data).config), self.tabs: gr.Tabs(selected="compare")}
+
+
+class PairJoins:
+    """What the Pairs tab does to Compare."""
+
+    def __init__(self, compare: Compare, tabs: gr.Tabs, pairs: PairsTab) -> None:
+        self.column, self.tabs, self.pairs = compare.column, tabs, pairs
+
+    def wire(self, blocks: gr.Blocks, wiring: Wiring, tab: gr.Tab) -> None:
+        chosen = [self.pairs.target, self.pairs.draft]
+        tab.select(self.pairs.refresh, chosen, [*chosen, self.pairs.known], **wiring.quick)
+        self.pairs.use.click(self.use, chosen, [self.tabs, *self.column.outputs], **wiring.quick)
+        blocks.unload(self.pairs.stop)
+
+    def use(self, target: str | None, draft: str | None) -> Update:
+        with told():
+            return {**self.column.show(self.pairs.config_of(target, draft)), self.tabs: gr.Tabs(selected="compare")}
 
 
 class TrainJoins:
