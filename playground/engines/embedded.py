@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 HEARTBEAT = 0.2
 """Seconds of silence before a Heartbeat."""
 
+JOIN = 5.0
+"""Seconds that a closing engine gives its thread to leave a forward pass."""
+
 
 class EmbeddedOptions(BaseModel):
     """Options of the embedded engine."""
@@ -106,6 +109,7 @@ class Engine:
         self._current: str | None = None
         self._aborted: set[str] = set()
         self._closed = False
+        self._ready = False
         self._changed = threading.Condition()
         self._out: SimpleQueue[tuple[str, Event] | BaseException | None] = SimpleQueue()
         self._worker = threading.Thread(target=self._work, name="embedded-engine", daemon=True)
@@ -155,6 +159,9 @@ class Engine:
                 self._out.put((run.run_id, RunFinished("cancelled", 0.0)))
             self._waiting.clear()
             self._changed.notify()
+        # A thread still inside torch when the interpreter ends aborts the whole process.
+        if self._ready and self._worker.is_alive() and threading.current_thread() is not self._worker:
+            self._worker.join(JOIN)
 
     def events(self) -> Iterator[tuple[str, Event]]:
         while True:
@@ -184,6 +191,7 @@ class Engine:
             models = Models(self._config, self._context)
             for event in models.load():
                 self._out.put(("", event))
+            self._ready = True
             self._out.put(None)
         except BaseException as error:  # noqa: BLE001 - raised again by load(), in the engine's main thread
             self._out.put(error)
