@@ -32,7 +32,7 @@ OWNERS = {
     "sqlite_utils": ("storage",),
     "sqlite3": ("storage",),
     "pynvml": ("playground.gpu",),
-    "vllm": ("playground.engines.vllm", "playground.engines._vllm"),
+    "vllm": ("playground.engines.vllm", "playground.engines._vllm", "playground.validation._vllm_child"),
 }
 """Library -> the only modules that may import it."""
 

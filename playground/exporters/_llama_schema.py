@@ -27,6 +27,9 @@ TYPES: dict[str, str] = {
 
 WITH_MODEL = ("draft-simple", "draft-eagle3", "draft-dflash", "draft-dspark")
 
+WINDOW = 131_072
+"""repeat-last-n: penalties look at everything, as presets are measured. -1, once "everything", is refused by now."""
+
 ORDER = "etmkp"
 """sampler-seq: penalties, temperature, min-p, top-k, top-p, the order presets are measured with."""
 
@@ -50,7 +53,7 @@ class Serve(BaseModel):
     top_p: float = Field(gt=0, le=1)
     min_p: float = Field(ge=0, le=1)
     repeat_penalty: float = Field(gt=0)
-    repeat_last_n: int = Field(ge=-1)
+    repeat_last_n: int = Field(ge=0)
     presence_penalty: float = Field(ge=-2, le=2)
     frequency_penalty: float = Field(ge=-2, le=2)
     sampler_seq: Literal["etmkp"]

@@ -15,6 +15,7 @@ from playground.exporters._llama_schema import (
     TYPES,
     VERSIONS,
     VERSIONS_SAMPLED_DRAFTS,
+    WINDOW,
     WITH_MODEL,
     Serve,
     escaped,
@@ -159,7 +160,7 @@ def _sampling(books: Ledger) -> None:
         ("frequency_penalty", "frequency-penalty"), ("max_tokens", "n-predict"),
     ):  # fmt: skip
         books.put(f"sampling.{name}", getattr(sampling, name), key)
-    books.values |= {"repeat-last-n": -1, "sampler-seq": ORDER}
+    books.values |= {"repeat-last-n": WINDOW, "sampler-seq": ORDER}
     if sampling.seed is not None and sampling.seed < SEEDS:
         books.put("sampling.seed", sampling.seed, "seed")
     elif sampling.seed is not None:

@@ -6,7 +6,7 @@ Its defaults are not neutral and have moved, so whatever is left open is pinned 
 from typing import Any
 
 from playground.errors import PlaygroundError
-from playground.exporters._llama_schema import ORDER, TYPES, Serve, unescaped
+from playground.exporters._llama_schema import ORDER, TYPES, WINDOW, Serve, unescaped
 from playground.importers import Imported
 from playground.importers import _llama_source as source
 from playground.importers._reading import Reading, Values, engine_for, located
@@ -242,7 +242,7 @@ def _sampling(reading: Reading) -> Values:
 def _order(reading: Reading, sampling: Values) -> None:
     window = reading.values.pop("repeat_last_n", None)
     penalised = sampling["repetition_penalty"] != 1 or sampling["presence_penalty"] or sampling["frequency_penalty"]
-    if penalised and str(window) != "-1":
+    if penalised and str(window) not in ("-1", str(WINDOW)):
         reading.said.append(f"Penalties looked back {window or 64} tokens there; here they look at everything.")
     order = reading.values.pop("sampler_seq", None)
     if order != ORDER and sampling["temperature"] not in (0, 1):
@@ -250,7 +250,7 @@ def _order(reading: Reading, sampling: Values) -> None:
 
 
 def _full(values: Values) -> Values:
-    file = {"model": "-", "repeat_last_n": -1, "sampler_seq": ORDER, "n_predict": 1}
+    file = {"model": "-", "repeat_last_n": WINDOW, "sampler_seq": ORDER, "n_predict": 1}
     return {key.replace("_", "-"): value for key, value in (file | values).items()}
 
 

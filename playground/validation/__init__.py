@@ -1,0 +1,78 @@
+"""Proof that exported files are accepted, in three tiers, each shown by name with its result.
+
+A: our strict schemas and cross-field rules, always, while the files are made. B: the real program's own parser, where
+it is installed. C: a smoke start of the real server on this machine, one request, counters of speculation above zero.
+Knows which targets have which tiers, no program.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from playground.exporters import Export
+
+Tier = Literal["A", "B", "C"]
+Outcome = Literal["passed", "refused", "not-run"]
+
+TIERS: tuple[Tier, ...] = ("A", "B", "C")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One tier: what looked at the files ("vLLM 0.32.0's own parser"), what came of it, and why where it matters."""
+
+    tier: Tier
+    by: str
+    outcome: Outcome
+    detail: str = ""
+
+
+def outlook(export: Export, target: str) -> list[Check]:
+    """All tiers before anything is run: A has passed, or there would be no export; the others say why they cannot be
+    run here, or nothing."""
+    from playground.validation import smoke
+
+    parser = f"{_PROGRAMS[target]}'s own parser" if target in _PROGRAMS else "the real program's own parser"
+    return [
+        *check(export, target, "A"),
+        Check("B", parser, "not-run", _no_parser(export, target)),
+        Check("C", smoke.BY, "not-run", smoke.hindrance(export) if target == "vllm" else "made for vLLM only"),
+    ]
+
+
+def check(export: Export, target: str, tier: Tier) -> list[Check]:
+    """What one tier says about the files of an export. Takes seconds, minutes for C.
+
+    Never raises for what a program refuses: that is a result.
+    """
+    from playground.validation import smoke
+
+    if tier == "A":
+        return [Check("A", export.checked_by or "our schema", "passed")]
+    if tier == "C":
+        return [smoke.start(export)] if target == "vllm" else [outlook(export, target)[2]]
+    why = _no_parser(export, target)
+    return [outlook(export, target)[1]] if why else [_parsers()[target](export)]
+
+
+def _parsers() -> dict[str, Callable[[Export], Check]]:
+    from playground.validation import llama_cpp, sglang, vllm
+
+    return {"vllm": vllm.parse, "sglang": sglang.parse, "llama_cpp": llama_cpp.parse, "docker": vllm.parse_compose}
+
+
+_PROGRAMS = {"vllm": "vLLM", "sglang": "SGLang", "llama_cpp": "llama-server", "docker": "vLLM"}
+
+
+def _no_parser(export: Export, target: str) -> str:
+    """ "" where tier B can be run for these files."""
+    from playground.validation import llama_cpp, sglang, vllm
+
+    if target == "preset":
+        return "our schema is its parser"
+    if target not in _PROGRAMS:
+        return "no parser of it runs on this machine"
+    if target == "docker" and vllm.arguments_in(export) is None:
+        return "inside is another server: export it by itself to check it"
+    there = {"vllm": vllm.python, "docker": vllm.python, "sglang": sglang.python, "llama_cpp": llama_cpp.binary}
+    return "" if there[target]() else f"{_PROGRAMS[target]} is not installed here"
