@@ -187,8 +187,12 @@ class RunResult:
                 if isinstance(found, list) and all(map(_is_count, found)):
                     changes[name] = tuple(found)
         if "counts" in self.untold:
-            delivered = event.usage_completion_tokens or 0
-            changes |= {"num_delivered": delivered, "num_decode_tokens": max(0, delivered - 1)}
+            if (delivered := event.usage_completion_tokens) is None:
+                changes["last_at"] = None  # nobody has counted: no speed
+            else:
+                changes |= {"num_delivered": delivered, "num_decode_tokens": max(0, delivered - 1)}
+        if not self.num_prompt_tokens and _is_count(counters.get("num_prompt_tokens")):
+            changes["num_prompt_tokens"] = counters["num_prompt_tokens"]
         if isinstance(notes := counters.get("notes"), list):
             warnings = self.environment.get("warnings")
             known = warnings if isinstance(warnings, list) else []

@@ -692,3 +692,52 @@ def test_a_llama_server_that_drafts_runs_no_baseline():
     hidden = {path: answer for path, answer in LLAMA.items() if path not in ("/slots", "/props")}
     result = RunResult.of(once(hidden, target="smollm2.gguf", speculative=False)[0])
     assert result.valid is False
+
+
+def test_a_count_beyond_all_bounds_costs_no_memory():
+    result = RunResult.of(once(vllm(message("A", None, 1), message("b", None, 2_000_000_000), ending(3)))[0])
+    assert result.valid is False
+    assert result.num_delivered < 200
+
+
+def test_text_without_end_is_cut_off():
+    answers = vllm(*GOOD, ending(8))
+    endless = sse(*[message("x" * 1_000_000, [], 0)] * 8)
+    events, _ = once(answers | {CHAT: [answers[CHAT], endless]})
+    assert events[-1].reason in ("stop", "error")
+    assert len(events[-1].text) < 6_000_000
+
+
+@pytest.mark.parametrize("value", ["NaN", 1e9, None, "x", {}])
+def test_malformed_log_probabilities(value):
+    best = [{"token": "A", "logprob": value}]
+    scored = message("A", [10], 1, "length")
+    scored["choices"][0]["logprobs"] = {"content": [{"token": "A", "logprob": value, "top_logprobs": best}]}
+    events, _ = once(vllm(scored, ending(1)), options={"candidates": 2})
+    (token,) = events[1].tokens
+    assert token.target_prob in (None, 1.0)
+
+
+def test_passes_that_were_sent_together_give_no_tokens_per_step():
+    spec = {name: SPEC[name] for name in ("num_draft_tokens", "num_accepted_draft_tokens")} | {"num_spec_steps": 5}
+    result = RunResult.of(once(vllm(*GOOD, ending(8, **spec)))[0])
+    assert result.valid
+    assert result.tokens_per_step is None
+    assert result.num_drafting_steps == 5
+    assert any("5 passes in 3 messages" in warning for warning in result.environment["warnings"])
+
+
+def unknown(*messages: Any) -> dict[str, Any]:
+    return {"/v1/models": plain({"data": [{"id": "m"}]}), CHAT: sse(*messages)}
+
+
+def test_a_count_that_comes_with_the_last_words():
+    words = [{"choices": [{"delta": {"content": text}, "index": 0}]} for text in ("One", " two")]
+    last = {"choices": [{"delta": {"content": "."}, "index": 0, "finish_reason": "stop"}]}
+    result = RunResult.of(once(unknown(*words, last | {"usage": {"prompt_tokens": 4, "completion_tokens": 9}}))[0])
+    assert (result.num_delivered, result.num_prompt_tokens) == (9, 4)
+    assert result.tpot is not None
+    nobody = RunResult.of(once(unknown(*words, last))[0])
+    assert nobody.tpot is None
+    assert nobody.tokens_per_second_end_to_end is None
+    assert nobody.ttft is not None

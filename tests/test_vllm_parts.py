@@ -630,3 +630,15 @@ def test_the_page_can_leave_an_option_to_vllm():
         assert control.read(control.show(None)) is None
         assert control.show(None) == UNSAID
         assert [control.read(control.show(choice)) for choice in choices] == list(choices)
+
+
+def test_the_page_says_it_as_soon_as_vllm_is_chosen(monkeypatch):
+    from playground.ui.column import why_unavailable
+
+    monkeypatch.setattr(schema, "distribution", lambda: ("vllm", "0.32.0"))
+    assert why_unavailable("vllm") is None
+    monkeypatch.setattr(schema, "distribution", lambda: None)
+    problem = why_unavailable("vllm")
+    assert problem is not None
+    assert "make run ENGINE=vllm" in problem.hint
+    assert why_unavailable("embedded") is None

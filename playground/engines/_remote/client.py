@@ -125,10 +125,10 @@ class Client:
     async def counters(self, model: str) -> Counters | None:
         """vLLM's server-wide counters; None where they cannot be read. `model`: "" for all it serves."""
         try:
-            response = await self._http.get(f"{self.url}/metrics", timeout=ASK_SECONDS)
+            async with self._http.stream("GET", f"{self.url}/metrics", timeout=ASK_SECONDS) as response:
+                return counters(await _text(response), model) if response.status_code == 200 else None
         except httpx.HTTPError:
             return None
-        return counters(response.text, model) if response.status_code == 200 else None
 
     @asynccontextmanager
     async def stream(
@@ -158,13 +158,14 @@ class Client:
             raise failures.broken(self.url, error, self._patience, begun=begun) from None
 
     async def _get(self, path: str) -> dict[str, Any]:
+        seconds = min(ASK_SECONDS, self._patience)
         try:
-            response = await self._http.get(f"{self.url}{path}", timeout=min(ASK_SECONDS, self._patience))
+            async with self._http.stream("GET", f"{self.url}{path}", timeout=seconds) as response:
+                if response.status_code != 200:
+                    raise await self._refused(response, "")
+                return _object(await _text(response))
         except httpx.HTTPError as error:
-            raise failures.broken(self.url, error, min(ASK_SECONDS, self._patience), begun=False) from None
-        if response.status_code != 200:
-            raise await self._refused(response, "")
-        return _object(response.text[:LONGEST_BODY])
+            raise failures.broken(self.url, error, seconds, begun=False) from None
 
     async def _try(self, path: str) -> dict[str, Any]:
         """As `_get`; nothing where the server does not have it."""
@@ -174,12 +175,7 @@ class Client:
             return {}
 
     async def _refused(self, response: httpx.Response, model: str) -> PlaygroundError:
-        body = b""
-        async for part in response.aiter_bytes():
-            body += part
-            if len(body) > LONGEST_BODY:
-                break
-        text = body.decode(errors="replace")
+        text = await _text(response)
         words = self._said(_object(text) or text)
         retry = response.headers.get("retry-after", "")
         return failures.refused(self.url, response.status_code, words, retry_after=retry, model=model)
@@ -189,11 +185,20 @@ class Client:
         return words.replace(self._key, "(the key)") if self._key else words
 
 
+async def _text(response: httpx.Response) -> str:
+    """A body, or the beginning of one that is too long."""
+    body = b""
+    async for part in response.aiter_bytes():
+        body += part
+        if len(body) > LONGEST_BODY:
+            break
+    return body[:LONGEST_BODY].decode(errors="replace")
+
+
 async def _events(response: httpx.Response, url: str) -> Messages:
     """Server-sent events whose data is a JSON object, to their end mark."""
     if "json" in response.headers.get("content-type", ""):
-        body = b"".join([part async for part in response.aiter_bytes()])[:LONGEST_BODY]
-        found = _object(body.decode(errors="replace"))
+        found = _object(await _text(response))
         if "error" in found:
             yield found
         raise PlaygroundError(

@@ -3,6 +3,7 @@
 Knows no network.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -93,20 +94,28 @@ def _scored(logprobs: object) -> tuple[Scored, ...]:
             return tuple(
                 Scored(
                     str(item["token"]),
-                    float(item["logprob"]),
-                    tuple((str(b["token"]), float(b["logprob"])) for b in item.get("top_logprobs") or ()),
+                    _logprob(item["logprob"]),
+                    tuple((str(b["token"]), _logprob(b["logprob"])) for b in item.get("top_logprobs") or ()),
                 )
                 for item in content
             )
         if isinstance(tokens := found.get("tokens"), list):
             best = found.get("top_logprobs") or [{}] * len(tokens)
             return tuple(
-                Scored(str(token), float(logprob), tuple((str(t), float(v)) for t, v in (top or {}).items()))
+                Scored(str(token), _logprob(logprob), tuple((str(t), _logprob(v)) for t, v in (top or {}).items()))
                 for token, logprob, top in zip(tokens, found["token_logprobs"], best, strict=True)
             )
-    except (KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         return ()
     return ()
+
+
+def _logprob(value: Any) -> float:
+    """Never above 0. Raises ValueError for what is no number."""
+    found = float(value)
+    if math.isnan(found):
+        raise ValueError("no number")
+    return min(found, 0.0)
 
 
 def _ids(value: object) -> tuple[int, ...] | None:

@@ -33,6 +33,9 @@ from playground.events import (
 SLACK = 64
 """Tokens beyond max_tokens after which a stream is ended: no method drafts more."""
 
+LONGEST_TEXT = 1 << 22
+"""Characters after which it is ended, whatever it says of tokens."""
+
 
 @dataclass(frozen=True, slots=True)
 class Told:
@@ -93,7 +96,8 @@ class Run:
         self._candidates = candidates
         self._started = False
         self._index = 0
-        self._count = 0
+        self._count = self._size = 0
+        self._prompt_tokens: int | None = None
         self._text: list[str] = []
         self._held = ""
         self._sizes: list[int] = []
@@ -112,7 +116,11 @@ class Run:
     @property
     def runaway(self) -> bool:
         """Whether the server has sent more than was asked for, and is not to be listened to any longer."""
-        return self._count > self._config.sampling.max_tokens + SLACK
+        return self._count > self._most or self._size > LONGEST_TEXT
+
+    @property
+    def _most(self) -> int:
+        return self._config.sampling.max_tokens + SLACK
 
     @property
     def usage(self) -> int | None:
@@ -136,10 +144,13 @@ class Run:
             self._usage = piece.usage
         if piece.reported is not None:
             self._reported = piece.reported
+        self._prompt_tokens = piece.prompt_tokens or self._prompt_tokens
         if piece.finish:
             self._finish, self._ending = piece.finish, piece.ending
-        n = self._new_tokens(piece)
+            self._usage = piece.total if self._usage is None else self._usage
+        n = min(self._new_tokens(piece), self._most + 1 - self._count)
         self._held += piece.text
+        self._size += len(piece.text)
         if n:
             yield self._step(n, piece, now)
 
@@ -162,7 +173,7 @@ class Run:
         prefill = self._index == 0
         accepted = n - 1 if self._speculative and self._told.passes and not prefill else 0
         texts = self._shared_out(n, piece)
-        ids = piece.ids if piece.ids is not None and len(piece.ids) == n else (UNKNOWN_TOKEN_ID,) * n
+        ids = piece.ids[:n] if piece.ids is not None and len(piece.ids) >= n else (UNKNOWN_TOKEN_ID,) * n
         scored = piece.scored if len(piece.scored) == n else ()
         tokens = []
         for i, (token_id, text) in enumerate(zip(ids, texts, strict=True)):
@@ -194,8 +205,8 @@ class Run:
         else:
             parts = []
         if self._splitter is not None and piece.ids is not None:
-            pushed = [self._splitter.push(token_id) for token_id in piece.ids]
-            if "".join(pushed) == text:
+            pushed = [self._splitter.push(token_id) for token_id in piece.ids[:n]]
+            if len(pushed) == n and "".join(pushed) == text:
                 return pushed
             if not text.isspace() and text:
                 self._splitter = None  # another tokenizer, or text that is held back: out of step for good
@@ -241,6 +252,8 @@ class Run:
         counters: dict[str, Any] = {}
         if not partial:
             counters = self._figures()
+        if self._prompt_tokens is not None:
+            counters["num_prompt_tokens"] = self._prompt_tokens
         if self._notes:
             counters["notes"] = list(dict.fromkeys(self._notes))
         # Named ids and the server's count are two things; a running count and its end are one.
@@ -273,13 +286,13 @@ class Run:
                 "SGLang counts drafts as if each had full length, which n-gram drafts have not: left out."
             )
         self._problems += found.problems()
-        self._compare_passes(found)
-        return found.counters() | {"source": found.source}
+        merged = self._compare_passes(found)
+        return {"source": found.source} | ({"num_steps": 0} if merged else {}) | found.counters()
 
-    def _compare_passes(self, found: Reported) -> None:
-        """Passes and accepted tokens, as the stream shows them and as the server counts them."""
+    def _compare_passes(self, found: Reported) -> bool:
+        """Passes and accepted tokens, as the stream shows them and as the server counts them; True for fewer shown."""
         if not self._told.passes or not self._sizes:
-            return
+            return False
         passes, shown = len(self._sizes), sum(n - 1 for n in self._sizes)
         if found.tokens_per_pass is not None:
             ours = (passes + shown) / passes
@@ -288,14 +301,13 @@ class Run:
                     f"The server reports {found.tokens_per_pass:.3g} tokens per pass, its stream shows {ours:.3g}."
                 )
         if found.steps is not None and found.steps > passes:
-            self._notes.append(
-                f"The server sent {found.steps} passes in {passes} messages: colours and steps are by message."
-            )
-            return
+            self._notes.append(f"The server sent {found.steps} passes in {passes} messages: colours are by message.")
+            return True
         # The last pass may have accepted more than was delivered.
         most = shown + (found.k or SLACK)
         if found.accepted is not None and found.source.startswith("metrics") and not shown <= found.accepted <= most:
             self._problem(f"The server counts {found.accepted} accepted draft tokens, its stream shows {shown}.")
+        return False
 
     def _check_baseline(self, found: Reported | None) -> None:
         if found is not None and found.speculated:

@@ -134,14 +134,17 @@ class Session:
         sampling = SamplingParams(max_tokens=WARM_UP_TOKENS)
         config = self._config.model_copy(update={"sampling": sampling, "history": (), "system_prompt": ""})
         path, body = request(info.kind, config.target, config, _WARM_UP, seed=0)
-        names = counts = False
+        named: list[bool] = []
+        counted: list[bool] = []
         reported: Reported | None = None
         async with client.stream(path, body, config.target) as messages:
             async for message in messages:
                 found = piece(message)
-                names |= bool(found.ids)
-                counts |= bool(found.ids) or found.total is not None
                 reported = found.reported or reported
+                if found.text or found.ids:
+                    named.append(bool(found.ids))
+                    counted.append(bool(found.ids) or found.total is not None)
+        names, counts = bool(named) and all(named), bool(counted) and all(counted)
         told = Told(info.kind, names, counts, info.full_drafts, reported.k if reported else None)
         return _Server(client, info, told)
 
