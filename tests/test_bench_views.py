@@ -68,7 +68,7 @@ def test_a_whole_benchmark():
     [
         ({"acceptance": 0.98, "draft_cost": 0.0}, "b-pass"),
         ({"acceptance": 0.9, "draft_cost": 1.0}, "b-slower"),
-        ({"acceptance": 0.7, "draft_cost": 0.05}, "b-fail"),
+        ({"acceptance": 0.5, "draft_cost": 0.05}, "b-fail"),
         ({"no_draft": 1.0}, "b-no-drafts"),
         ({"miscount": True}, "b-invalid"),
         ({"diverge_at": 5, "divergence": "mismatch"}, "b-invalid"),

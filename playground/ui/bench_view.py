@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from playground.ui.bench_charts import levels, scatter, speedups
 from playground.ui.i18n import tr
-from playground.ui.render import esc, milliseconds, percent, three
+from playground.ui.render import esc, fill, milliseconds, percent, three
 
 Report = Mapping[str, Any]
 
@@ -29,14 +29,16 @@ def report_html(report: Report) -> str:
 
 
 def empty_html(key: str) -> str:
-    return str(Markup('<div class="db-bench"><p class="b-empty">{}</p></div>').format(tr(key)))
+    return str(fill('<div class="db-bench"><p class="b-empty">{}</p></div>', tr(key)))
 
 
 def problem_html(message: str, hint: str) -> str:
     return str(
-        Markup(
-            '<div class="db-bench"><div class="b-problem" role="alert"><p>{}</p><p class="b-soft">{}</p></div></div>'
-        ).format(message, hint)
+        fill(
+            '<div class="db-bench"><div class="b-problem" role="alert"><p>{}</p><p class="b-soft">{}</p></div></div>',
+            message,
+            hint,
+        )
     )
 
 
@@ -48,10 +50,9 @@ def verdict_html(report: Report) -> Markup:
         name: three(value) if isinstance(value, float) else value for name, value in report["verdict_params"].items()
     }
     trust = tr(f"bench.trust.{report['trusted_code']}")
-    return Markup(
+    return fill(
         '<section class="b-verdict b-{}" aria-live="polite"><div class="b-lead"><b>{}</b><span>{}</span></div>'
-        '<div class="b-why"><p><strong>{}</strong> {}</p><p class="{}">{} {} {}</p></div></section>'
-    ).format(
+        '<div class="b-why"><p><strong>{}</strong> {}</p><p class="{}">{} {} {}</p></div></section>',
         kind,
         interval(report["speedup"], n=False),
         tr("bench.speedup.n", n=report["speedup"]["n"]),
@@ -83,16 +84,14 @@ def _tiles(report: Report) -> Markup:
         ("bench.tile.energy", _energy(base["joules_per_token"], spec["joules_per_token"])),
     ]
     cells = Markup("").join(
-        Markup('<div class="b-tile"><span>{}</span><b>{}</b></div>').format(tr(key), value) for key, value in tiles
+        fill('<div class="b-tile"><span>{}</span><b>{}</b></div>', tr(key), value) for key, value in tiles
     )
     counts = [(kind, count) for kind, count in report["outputs"].items() if count]
     said = Markup(", ").join(
-        Markup("{} {}").format(count, tr(f"bench.outputs.{kind.replace(' ', '_')}")) for kind, count in counts
+        fill("{} {}", count, tr(f"bench.outputs.{kind.replace(' ', '_')}")) for kind, count in counts
     )
-    outputs = Markup('<div class="b-tile"><span>{}</span><b>{}</b></div>').format(
-        tr("bench.tile.outputs"), said or "n/a"
-    )
-    return Markup('<section class="b-tiles">{}{}</section>').format(cells, outputs)
+    outputs = fill('<div class="b-tile"><span>{}</span><b>{}</b></div>', tr("bench.tile.outputs"), said or "n/a")
+    return fill('<section class="b-tiles">{}{}</section>', cells, outputs)
 
 
 def _energy(base: float | None, spec: float | None) -> str:
@@ -104,12 +103,17 @@ _HEADS = ("speedup", "acceptance", "tokens_step", "ttft", "tpot", "n")
 
 def _categories(report: Report) -> Markup:
     groups = report["categories"] if len(report["categories"]) > 1 else {}
-    heads = Markup("").join(Markup("<th>{}</th>").format(tr(f"bench.col.{name}")) for name in _HEADS)
+    heads = Markup("").join(fill("<th>{}</th>", tr(f"bench.col.{name}")) for name in _HEADS)
     rows = Markup("").join(_category(esc(name or "–"), group) for name, group in groups.items())
-    return Markup(
+    return fill(
         '<section><div class="b-scroll"><table class="b-table"><thead><tr><th>{}</th>{}</tr></thead>'
-        '<tbody>{}{}</tbody></table></div><p class="b-soft">{}</p></section>'
-    ).format(tr("bench.col.category"), heads, rows, _category(tr("bench.all"), report), tr("bench.table.note"))
+        '<tbody>{}{}</tbody></table></div><p class="b-soft">{}</p></section>',
+        tr("bench.col.category"),
+        heads,
+        rows,
+        _category(tr("bench.all"), report),
+        tr("bench.table.note"),
+    )
 
 
 def _category(name: Markup, group: Mapping[str, Any]) -> Markup:
@@ -122,15 +126,13 @@ def _category(name: Markup, group: Mapping[str, Any]) -> Markup:
         _quantiles(base, spec, "tpot"),
         group["speedup"]["n"],
     )
-    return Markup("<tr><th>{}</th>{}</tr>").format(
-        name, Markup("").join(Markup("<td>{}</td>").format(c) for c in cells)
-    )
+    return fill("<tr><th>{}</th>{}</tr>", name, Markup("").join(fill("<td>{}</td>", c) for c in cells))
 
 
 def _quantiles(base: Mapping[str, Any], spec: Mapping[str, Any], name: str) -> Markup:
     """p50 and p99, without → with speculation."""
     said = [f"{milliseconds(base[f'{name}_{p}'])} → {milliseconds(spec[f'{name}_{p}'])}" for p in ("p50", "p99")]
-    return Markup('{}<br><span class="b-soft">{}</span>').format(*said)
+    return fill('{}<br><span class="b-soft">{}</span>', *said)
 
 
 def _rules(report: Report) -> Markup:
@@ -155,12 +157,12 @@ def _rules(report: Report) -> Markup:
         ("bench.rule.high", second, holds[high["holds"]]),
     ]
     said = Markup("").join(
-        Markup('<li class="b-rule-{}"><strong>{}</strong> {} <em>{}</em></li>').format(
-            how, tr(key), text, tr(f"bench.rule.{how}")
+        fill(
+            '<li class="b-rule-{}"><strong>{}</strong> {} <em>{}</em></li>', how, tr(key), text, tr(f"bench.rule.{how}")
         )
         for key, text, how in items
     )
-    return Markup('<section><h4>{}</h4><ul class="b-rules">{}</ul></section>').format(tr("bench.rules"), said)
+    return fill('<section><h4>{}</h4><ul class="b-rules">{}</ul></section>', tr("bench.rules"), said)
 
 
 def _flagged(report: Report) -> Markup:
@@ -168,32 +170,40 @@ def _flagged(report: Report) -> Markup:
     if not flagged:
         return Markup("")
     rows = Markup("").join(
-        Markup("<li><strong>{}</strong> {}</li>").format(
-            request["id"], Markup(", ").join(tr(f"bench.flag.{flag}") for flag in request["flags"])
+        fill(
+            "<li><strong>{}</strong> {}</li>",
+            request["id"],
+            Markup(", ").join(tr(f"bench.flag.{flag}") for flag in request["flags"]),
         )
         for request in flagged[:MOST_ROWS]
     )
     without = tr("bench.unflagged", speedup=interval(report["speedup_unflagged"]))
-    return Markup('<section><h4>{}</h4><p class="b-soft">{}</p><ul class="b-flags">{}</ul></section>').format(
-        tr("bench.flagged", n=len(flagged)), without, rows
+    return fill(
+        '<section><h4>{}</h4><p class="b-soft">{}</p><ul class="b-flags">{}</ul></section>',
+        tr("bench.flagged", n=len(flagged)),
+        without,
+        rows,
     )
 
 
 def _requests(report: Report) -> Markup:
     """Every request, with a link to its pair in Compare."""
     names = ("prompt", "category", "speedup", "acceptance", "tokens_step", "tpot_base", "tpot", "delivered", "outputs")
-    heads = Markup("").join(Markup("<th>{}</th>").format(tr(f"bench.col.{name}")) for name in names)
+    heads = Markup("").join(fill("<th>{}</th>", tr(f"bench.col.{name}")) for name in names)
     rows = Markup("").join(_request(request) for request in report["requests"][:MOST_ROWS])
-    return Markup(
+    return fill(
         '<details class="b-requests"><summary>{}</summary><div class="b-scroll"><table class="b-table">'
-        "<thead><tr>{}</tr></thead><tbody>{}</tbody></table></div></details>"
-    ).format(tr("bench.requests", n=len(report["requests"])), heads, rows)
+        "<thead><tr>{}</tr></thead><tbody>{}</tbody></table></div></details>",
+        tr("bench.requests", n=len(report["requests"])),
+        heads,
+        rows,
+    )
 
 
 def _request(request: Mapping[str, Any]) -> Markup:
     ids = [*request["run_ids"]["baseline"][:1], *request["run_ids"]["speculative"][:1]]
     name = request["id"] + (f" · {request['turn'] + 1}" if request["turn"] else "")
-    link = Markup('<a href="./?run={}" title="{}">{}</a>').format(",".join(ids), request["prompt"], name)
+    link = fill('<a href="./?run={}" title="{}">{}</a>', ",".join(ids), request["prompt"], name)
     speed = "n/a" if request["speedup"] is None else f"{three(request['speedup'])}×"
     outputs = tr(f"bench.outputs.{request['outputs'].replace(' ', '_')}")
     cells = (
@@ -206,9 +216,7 @@ def _request(request: Mapping[str, Any]) -> Markup:
         request["num_delivered"],
         outputs,
     )
-    return Markup("<tr><th>{}</th>{}</tr>").format(
-        link, Markup("").join(Markup("<td>{}</td>").format(c) for c in cells)
-    )
+    return fill("<tr><th>{}</th>{}</tr>", link, Markup("").join(fill("<td>{}</td>", c) for c in cells))
 
 
 def _about(report: Report) -> Markup:
@@ -219,6 +227,11 @@ def _about(report: Report) -> Markup:
     facts += [f"{name} {version}" for name, version in versions.items()] if isinstance(versions, dict) else []
     order = tr(f"bench.order.{report['order']}")
     failed = tr("bench.failed", n=report["num_failed"]) if report["num_failed"] else Markup("")
-    return Markup('<p class="b-soft b-about">{} · {} · {} · {} {}</p>').format(
-        report["title"], ", ".join(facts) or "n/a", report["benchmark_id"], order, failed
+    return fill(
+        '<p class="b-soft b-about">{} · {} · {} · {} {}</p>',
+        report["title"],
+        ", ".join(facts) or "n/a",
+        report["benchmark_id"],
+        order,
+        failed,
     )

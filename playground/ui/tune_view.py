@@ -9,7 +9,7 @@ from markupsafe import Markup
 from playground.ui.bench_charts import curve
 from playground.ui.bench_view import empty_html, interval
 from playground.ui.i18n import tr
-from playground.ui.render import milliseconds, percent, three
+from playground.ui.render import fill, milliseconds, percent, three
 
 Report = Mapping[str, Any]
 
@@ -25,20 +25,20 @@ def tuning_html(report: Report) -> str:
 def _recommendation(report: Report) -> Markup:
     found, code = report["recommended"], report["reason_code"]
     kind = {"faster": "pass", "not_faster": "slower"}.get(code, "inconclusive")
-    lead = Markup("{}<br><small>{}</small>").format(
+    lead = fill(
+        "{}<br><small>{}</small>",
         f"k = {found['num_speculative_tokens']}" if found else tr(f"tune.lead.{code}"),
         found["method"] if found else "",
     )
     flat = Markup("")
     if len(report["flat_region"]) > 1:
-        flat = Markup("<p>{}</p>").format(tr("tune.flat", ks=", ".join(map(str, report["flat_region"]))))
+        flat = fill("<p>{}</p>", tr("tune.flat", ks=", ".join(map(str, report["flat_region"]))))
     schedule = Markup("")
     if report["schedule"]:
-        schedule = Markup("<p>{} <code>{}</code></p>").format(tr("tune.schedule"), json.dumps(report["schedule"]))
-    return Markup(
+        schedule = fill("<p>{} <code>{}</code></p>", tr("tune.schedule"), json.dumps(report["schedule"]))
+    return fill(
         '<section class="b-verdict b-{}" aria-live="polite"><div class="b-lead"><b>{}</b></div>'
-        '<div class="b-why"><p><strong>{}</strong> {}</p>{}{}<p class="b-soft">{}</p></div></section>'
-    ).format(
+        '<div class="b-why"><p><strong>{}</strong> {}</p>{}{}<p class="b-soft">{}</p></div></section>',
         kind,
         lead,
         tr(f"tune.title.{code}"),
@@ -63,9 +63,9 @@ def _cost(report: Report) -> Markup:
         ),
     ]
     cells = Markup("").join(
-        Markup('<div class="b-tile"><span>{}</span><b>{}</b></div>').format(tr(key), value) for key, value in tiles
+        fill('<div class="b-tile"><span>{}</span><b>{}</b></div>', tr(key), value) for key, value in tiles
     )
-    return Markup('<section class="b-tiles">{}</section>').format(cells)
+    return fill('<section class="b-tiles">{}</section>', cells)
 
 
 def _time(seconds: float) -> str:
@@ -77,12 +77,15 @@ def _conditions(report: Report) -> Markup:
     if len(report["conditions"]) < 2:
         return Markup("")
     heads = Markup("").join(
-        Markup("<th>{}</th>").format(tr(f"tune.col.{n}")) for n in ("temperature", "level", "recommended", "speedup")
+        fill("<th>{}</th>", tr(f"tune.col.{n}")) for n in ("temperature", "level", "recommended", "speedup")
     )
     rows = Markup("").join(_condition(condition) for condition in report["conditions"])
-    return Markup(
-        '<section><h4>{}</h4><table class="b-table"><thead><tr>{}</tr></thead><tbody>{}</tbody></table></section>'
-    ).format(tr("tune.conditions"), heads, rows)
+    return fill(
+        '<section><h4>{}</h4><table class="b-table"><thead><tr>{}</tr></thead><tbody>{}</tbody></table></section>',
+        tr("tune.conditions"),
+        heads,
+        rows,
+    )
 
 
 def _condition(condition: Mapping[str, Any]) -> Markup:
@@ -92,8 +95,12 @@ def _condition(condition: Mapping[str, Any]) -> Markup:
         if found
         else tr(f"tune.lead.{condition['reason_code']}")
     )
-    return Markup("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>").format(
-        f"{condition['temperature']:g}", condition["concurrency"], said, interval(condition["speedup"])
+    return fill(
+        "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+        f"{condition['temperature']:g}",
+        condition["concurrency"],
+        said,
+        interval(condition["speedup"]),
     )
 
 
@@ -102,20 +109,24 @@ def _steps(report: Report) -> Markup:
     if not report["step_seconds"]:
         return Markup("")
     rows = Markup("").join(
-        Markup("<li><strong>{}</strong> {}</li>").format(
+        fill(
+            "<li><strong>{}</strong> {}</li>",
             entry["method"],
             ", ".join(f"{width}: {milliseconds(seconds)}" for width, seconds in entry["by_width"].items()),
         )
         for entry in report["step_seconds"]
     )
-    return Markup('<section><h4>{}</h4><p class="b-soft">{}</p><ul class="b-flags">{}</ul></section>').format(
-        tr("tune.steps"), tr("tune.steps.help"), rows
+    return fill(
+        '<section><h4>{}</h4><p class="b-soft">{}</p><ul class="b-flags">{}</ul></section>',
+        tr("tune.steps"),
+        tr("tune.steps.help"),
+        rows,
     )
 
 
 def _about(report: Report) -> Markup:
     environment = report["environment"]
     facts = [str(environment[k]) for k in ("hardware", "device", "dtype") if environment.get(k)]
-    return Markup('<p class="b-soft b-about">{} · {} · {}</p>').format(
-        report["title"], ", ".join(facts) or "n/a", report["tune_id"]
+    return fill(
+        '<p class="b-soft b-about">{} · {} · {}</p>', report["title"], ", ".join(facts) or "n/a", report["tune_id"]
     )

@@ -4,28 +4,26 @@ from markupsafe import Markup
 
 from playground.errors import PlaygroundError
 from playground.ui.i18n import tr
-from playground.ui.render import three
+from playground.ui.render import fill, three
 
 
 def progress_html(done: int, total: int, seconds_left: float | None, now: str) -> str:
     left = tr("bench.left", left=spoken(seconds_left)) if seconds_left is not None else Markup("")
-    said = Markup('<span class="b-soft">{}</span>').format(tr("bench.now", now=now)) if now else Markup("")
-    bar = Markup('<progress max="{}" value="{}"></progress>').format(max(total, 1), done)
-    words = Markup("<p><span>{}</span><span>{}</span>{}</p>").format(
-        tr("bench.progress", done=done, total=total), left, said
-    )
-    return str(Markup('<div class="db-work">{}{}</div>').format(bar, words))
+    said = fill('<span class="b-soft">{}</span>', tr("bench.now", now=now)) if now else Markup("")
+    bar = fill('<progress max="{}" value="{}"></progress>', max(total, 1), done)
+    words = fill("<p><span>{}</span><span>{}</span>{}</p>", tr("bench.progress", done=done, total=total), left, said)
+    return str(fill('<div class="db-work">{}{}</div>', bar, words))
 
 
 def starting_html() -> str:
-    return str(Markup('<div class="db-work"><progress></progress><p>{}</p></div>').format(tr("bench.starting")))
+    return str(fill('<div class="db-work"><progress></progress><p>{}</p></div>', tr("bench.starting")))
 
 
 def ended_html(status: str, error: PlaygroundError | None = None) -> str:
     """How it ended, in a sentence; with an error its words."""
     words = tr(f"bench.ended.{status}")
-    why = Markup('<p role="alert">{} {}</p>').format(error.message, error.hint) if error else Markup("")
-    return str(Markup('<div class="db-work"><p role="status">{}</p>{}</div>').format(words, why))
+    why = fill('<p role="alert">{} {}</p>', error.message, error.hint) if error else Markup("")
+    return str(fill('<div class="db-work"><p role="status">{}</p>{}</div>', words, why))
 
 
 def spoken(seconds: float) -> str:
