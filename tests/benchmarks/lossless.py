@@ -5,6 +5,7 @@ out (some rejected), made here. `python -m tests.benchmarks.lossless --suite FIL
 """
 
 import argparse
+import os
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,9 @@ from playground.settings import Settings
 from tests.benchmarks import arms, report
 
 TOKENS = 64
+HEAD = os.environ.get("DRAFTBOARD_BENCH_HEAD", "")
+"""A folder with an EAGLE-3 head of the default model; without one that method is left out."""
+
 LAYERS_KEPT = 26  # of 30: about seven of ten draft tokens agree with the target
 
 
@@ -79,6 +83,13 @@ def drafters() -> Iterator[tuple[str, Speculation]]:
                 yield "ngram", Speculation(method=method)
                 if "match" in options.model_fields:
                     yield "ngram (most recent)", Speculation(method=method, options={"match": "most_recent"})
+            case "suffix":
+                yield "suffix", Speculation(method=method)
+            case "hybrid":
+                yield "hybrid", Speculation(method=method, model="weak-draft")
+            case "eagle3":
+                if HEAD:
+                    yield "eagle3", Speculation(method=method, model=HEAD)
             case _:
                 report.progress(f"{method}: no form to try it in; add one here")
 
