@@ -157,7 +157,7 @@ def known_pairs(settings: Settings) -> list[KnownPair]:
     Raises:
         PlaygroundError: a file is wrong: with file, line and key.
     """
-    found = []
+    found: list[KnownPair] = []
     for folder in (settings.shipped_presets / "pairs", settings.presets_folder / "pairs"):
         for file in sorted(folder.glob("*.yaml")) if folder.is_dir() else ():
             data = parse_yaml(str(file), read_file(file))

@@ -293,10 +293,11 @@ def _curve(
                 k,
                 expected,
                 None if alpha is None else expected_tokens(alpha, k),
-                *(seconds or (None, None)),
-                speedup,
-                _median(ratios),
-                len(ratios),
+                draft_seconds=seconds[0] if seconds else None,
+                verify_seconds=seconds[1] if seconds else None,
+                predicted_speedup=speedup,
+                measured_speedup=_median(ratios),
+                n=len(ratios),
             )
         )
     return tuple(points)

@@ -34,6 +34,8 @@ from playground.ui.wiring import Wiring
 
 MAX_CONTEXT = 10_000_000
 
+_SHOW_TRIAL = "() => document.querySelector('#pairs-trial')?.scrollIntoView({ block: 'center', behavior: 'smooth' })"
+
 
 class PairsTab:
     """Builds the tab's inside. `use` asks to set Compare's controls to the pair."""
@@ -107,6 +109,7 @@ class PairsTab:
         asked = [self.target, self.draft, self.suite, self.prompts, self.limit, self.max_tokens, self.longest]
         outputs = [self.trial, self.start, self.halt]
         self.start.click(self.run, asked, outputs, **wiring.stream)
+        self.start.click(None, None, None, js=_SHOW_TRIAL, **wiring.browser)
         self.halt.click(self.stop, None, None, **wiring.quick)
 
     # -- before loading ---------------------------------------------------------------------------------------------
