@@ -23,9 +23,9 @@ from tests.rig import Rig
 RECIPE: dict[str, Any] = {
     "temperatures": (0.0, 0.7),
     "tokens": 6000,
-    "max_length": 64,
-    "max_answer": 40,
-    "generate_batch": 32,
+    "max_length": 128,
+    "max_answer": 32,
+    "generate_batch": 64,
     "draft_vocab_size": 160,
     "unroll_steps": 3,
     "passes": 12,
@@ -40,7 +40,7 @@ RECIPE: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Random weights: what it says has little sense but a law that can be learnt."""
-    return tiny.make_model(tmp_path_factory.mktemp("training") / "target", max_position_embeddings=128)
+    return tiny.make_model(tmp_path_factory.mktemp("training") / "target", max_position_embeddings=256)
 
 
 @pytest.fixture

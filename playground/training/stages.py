@@ -97,7 +97,7 @@ class Stages:
             prompts,
             options.temperatures,
             options.generate_batch,
-            options.max_length,
+            min(options.max_length, target.model.max_positions),
             options.max_answer,
             options.seed,
             written,

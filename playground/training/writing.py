@@ -34,8 +34,14 @@ PASSAGE_TASKS = (
 SHORTEST, LONGEST, PASSAGE = 8, 1500, 200
 """Characters of a prompt; least characters of a passage."""
 
-PLAIN, ABOUT_PASSAGE, SECOND_TURN = 0.6, 0.2, 0.2
-"""Shares of the kinds of prompts."""
+PLAIN, ABOUT_PASSAGE = 0.6, 0.2
+"""Shares of the kinds of prompts; the rest are second turns."""
+
+ENDING = 0.25
+"""Share of prompts that a target must end by itself for the unended ones to be thrown away."""
+
+ROOM = 16
+"""Tokens that must be left for an answer."""
 
 _MARK = "\u2402draftboard\u2403"
 
@@ -82,7 +88,7 @@ class Writer:
             else:
                 temperature = self.temperatures[number % len(self.temperatures)]
                 prompts = self._prompts(draw)
-            fitting = [ids for ids in prompts if len(ids) + 4 <= self.longest]
+            fitting = [ids for ids in prompts if len(ids) + ROOM <= self.longest]
             new = self._answers(fitting, temperature, draw) if fitting else []
             self.written += new
             yield new
@@ -111,25 +117,27 @@ class Writer:
         earlier = draw.choice(self.written) if self.written and self.target.tokenizer.chat_template else None
         if earlier is None or kind < PLAIN:
             return [], None
-        answer = self._text(earlier.ids)
+        answer = self._text(earlier.ids).strip()
         if kind < PLAIN + ABOUT_PASSAGE:
-            task = draw.choice(PASSAGE_TASKS)
-            return [], task.format(passage=answer.strip()) if len(answer) >= PASSAGE else None
-        prompt = self._last_turn(earlier)
-        return [("user", prompt), ("assistant", answer)] if prompt and answer else [], None
+            task = draw.choice(PASSAGE_TASKS).format(passage=answer)
+            fits = len(self._ids([("user", task)])) + ROOM <= self.longest
+            return [], task if len(answer) >= PASSAGE and fits else None
+        turns = [("user", self._last_turn(earlier)), ("assistant", answer)]
+        fits = len(self._encode(self._template(turns)[0])) + 4 * ROOM <= self.longest
+        return turns if turns[0][1] and answer and fits else [], None
 
     def _user_turns(self, begun: list[tuple[list[tuple[str, str]], str]], draw: random.Random) -> list[str]:
         """What the model writes in the user's place; "" where that is no usable prompt."""
         prompts = [self._encode(self._template(turns)[0] + start) for turns, start in begun]
         written = self.sample(
-            prompts, temperature=1.0, top_p=0.98, most=min(160, self.longest // 2), seed=draw.randrange(2**31)
+            prompts, temperature=1.0, top_p=0.98, most=min(160, self.longest // 4), seed=draw.randrange(2**31)
         )
+        ended = [bool(ids) and ids[-1] in self.target.eos_ids for ids in written]
+        all_count = not self.target.tokenizer.chat_template or sum(ended) < ENDING * len(ended)
         texts = []
-        for (_, start), ids in zip(begun, written, strict=True):
-            ended = ids[-1] in self.target.eos_ids if ids else False
+        for (_, start), ids, whole in zip(begun, written, ended, strict=True):
             text = (start + self._text(ids)).strip()
-            usable = SHORTEST <= len(text) <= LONGEST and (ended or not self.target.tokenizer.chat_template)
-            texts.append(text if usable else "")
+            texts.append(text if SHORTEST <= len(text) <= LONGEST and (whole or all_count) else "")
         return texts
 
     def _template(self, turns: list[tuple[str, str]]) -> tuple[str, str]:
