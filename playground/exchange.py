@@ -3,6 +3,9 @@
 Knows that there are exporters and importers, none of them by name.
 """
 
+import difflib
+import io
+import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path, PurePosixPath
@@ -48,11 +51,13 @@ def export_preset(preset: Preset, target: str = "preset", options: dict[str, Any
 
 
 def write_export(export: Export, folder: Path, *, overwrite: bool = False) -> list[Path]:
-    """Write the files of an export into `folder` (made if needed), each whole.
+    """Write the files of an export into `folder` (made if needed), each whole; or all as one file `*.zip`.
 
     Raises:
         PlaygroundError: a file is there already (without `overwrite`; nothing is then written), or cannot be written.
     """
+    if folder.suffix.lower() == ".zip":
+        return [_write_zip(export, folder, overwrite)]
     paths = [folder / name for name in export.files]
     there = [path.name for path in paths if path.exists()]
     if there and not overwrite:
@@ -70,6 +75,38 @@ def write_export(export: Export, folder: Path, *, overwrite: bool = False) -> li
             code="unwritable",
         ) from None
     return paths
+
+
+def _write_zip(export: Export, path: Path, overwrite: bool) -> Path:
+    if path.exists() and not overwrite:
+        raise PlaygroundError(f"{path} is there already.", "Choose another name, or overwrite.", code="file_exists")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(zipped(export))
+    except OSError as error:
+        raise PlaygroundError(
+            f"{path} cannot be written: {error.strerror or error}.", "Choose another with --out.", code="unwritable"
+        ) from None
+    return path
+
+
+def zipped(export: Export) -> bytes:
+    """The files of an export as one zip; the same files give the same bytes."""
+    memory = io.BytesIO()
+    with zipfile.ZipFile(memory, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in export.files.items():
+            archive.writestr(zipfile.ZipInfo(name), text.encode())
+    return memory.getvalue()
+
+
+def changes(before: Mapping[str, str], export: Export) -> str:
+    """What differs from files there were, as a unified diff; "" where nothing does."""
+    parts = []
+    for name, text in export.files.items():
+        old = before.get(name, "")
+        lines = difflib.unified_diff(old.splitlines(), text.splitlines(), f"before/{name}", f"now/{name}", lineterm="")
+        parts += [line + "\n" for line in lines]
+    return "".join(parts)
 
 
 def export_dict(export: Export) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +11,27 @@ from rich.text import Text
 
 from playground import exporters
 from playground.cli.flags import pair_of
-from playground.cli.output import OK, Output
+from playground.cli.output import FAILED, OK, Output
 from playground.cli.stored import store
 from playground.config import Preset
 from playground.errors import PlaygroundError
-from playground.exchange import export_dict, export_options, export_preset, import_file, import_text, write_export
+from playground.exchange import (
+    changes,
+    export_dict,
+    export_options,
+    export_preset,
+    import_file,
+    import_text,
+    write_export,
+)
 from playground.exporters import Export
 from playground.exporters.preset import preset_yaml
-from playground.importers._text import MAX_BYTES, name_from
+from playground.importers._text import MAX_BYTES, decode, name_from, read_file
 from playground.presets import delete_preset, list_presets, load_preset, preset_from_run, save_preset
 from playground.registry import names
 from playground.settings import load_settings
 from playground.terminal import sanitised
+from playground.validation import TIERS, Check, check
 
 
 def add_export_flags(parser: argparse.ArgumentParser) -> None:
@@ -30,9 +40,17 @@ def add_export_flags(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--preset", metavar="NAME", help="a preset by name or path")
     targets = names(exporters.PACKAGE)
     parser.add_argument("--to", default="vllm", metavar="TARGET", help=f"one of {', '.join(targets)} (default: vllm)")
-    parser.add_argument("--out", metavar="DIR", help="folder to write to; without it the files are printed")
+    parser.add_argument("--out", metavar="DIR", help="folder, or file .zip, to write to; else the files are printed")
     parser.add_argument("--name", metavar="NAME", help="what the preset is called in the files")
     parser.add_argument("--overwrite", action="store_true", help="replace files that are there")
+    parser.add_argument("--diff", action="store_true", help="show what differs from the files in --out; write nothing")
+    parser.add_argument(
+        "--check",
+        choices=TIERS,
+        default="A",
+        help="A: our schemas (always); B: also the real program's own parser, where it is installed; C: also a smoke "
+        "start of vLLM's server with the default model (minutes)",
+    )
     choices = sorted({f"{t}: {o}" for t in targets for o in export_options(t).model_fields})
     parser.add_argument(
         "--option",
@@ -48,24 +66,43 @@ def export(args: argparse.Namespace, out: Output) -> int:
     if args.name and not args.run:
         preset = _named(preset, args.name)
     done = export_preset(preset, args.to, dict(pair_of(option) for option in args.option))
-    written = write_export(done, Path(args.out), overwrite=args.overwrite) if args.out else []
+    checks = [one for tier in TIERS if tier <= args.check for one in check(done, args.to, tier)]
+    difference = changes(_files_there(done, args.out), done) if args.diff else None
+    written = write_export(done, Path(args.out), overwrite=args.overwrite) if args.out and not args.diff else []
     if not out.as_json:
-        _show_export(done, written, out)
-    out.result({"target": args.to, **export_dict(done), "written": [str(path) for path in written]})
-    return OK
+        _show_export(done, checks, written, difference, out)
+    more = {} if difference is None else {"diff": difference}
+    told = {"checks": [asdict(one) for one in checks], "written": [str(path) for path in written]}
+    out.result({"target": args.to, **export_dict(done), **told, **more})
+    return FAILED if any(one.outcome == "refused" for one in checks) else OK
+
+
+def _files_there(done: Export, folder: str | None) -> dict[str, str]:
+    """The texts that an earlier export left in the folder."""
+    if not folder:
+        raise PlaygroundError("--diff compares with files of an earlier export.", "Name their folder by --out.")
+    paths = {name: Path(folder) / name for name in done.files}
+    return {name: decode(name, read_file(path)) for name, path in paths.items() if path.exists()}
 
 
 def add_import_flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help='YAML, JSON, a command line or a Python snippet; "-" for stdin')
+    parser.add_argument(
+        "file", metavar="FILE", help='YAML, JSON, INI, a Modelfile, a command line or a Python snippet; "-" for stdin'
+    )
+    parser.add_argument(
+        "--keep-lossy",
+        action="store_true",
+        help="read it even if it changes the output (relaxed or typical acceptance)",
+    )
     parser.add_argument("--save", metavar="NAME", help="keep it as a preset of your own")
     parser.add_argument("--overwrite", action="store_true", help="replace a preset of that name")
 
 
 def import_(args: argparse.Namespace, out: Output) -> int:
     if args.file == "-":
-        imported = import_text("stdin", sys.stdin.buffer.read(MAX_BYTES + 1))
+        imported = import_text("stdin", sys.stdin.buffer.read(MAX_BYTES + 1), keep_lossy=args.keep_lossy)
     else:
-        imported = import_file(Path(args.file))
+        imported = import_file(Path(args.file), keep_lossy=args.keep_lossy)
     preset = _named(imported.preset, args.save) if args.save else imported.preset
     saved = save_preset(preset, load_settings(), overwrite=args.overwrite) if args.save else None
     for sentence in imported.rewrites:
@@ -131,8 +168,10 @@ def _named(preset: Preset, name: str) -> Preset:
     return checked(Preset, preset.model_dump() | {"name": name}, where="the preset")
 
 
-def _show_export(done: Export, written: list[Path], out: Output) -> None:
-    if written:
+def _show_export(done: Export, checks: list[Check], written: list[Path], difference: str | None, out: Output) -> None:
+    if difference is not None:
+        out.line(difference.rstrip("\n") or "Nothing differs.")
+    elif written:
         for path in written:
             out.line(f"Wrote {path}")
     else:
@@ -140,7 +179,11 @@ def _show_export(done: Export, written: list[Path], out: Output) -> None:
             out.line(f"--- {name}\n{text}")
     for loss in done.losses:
         out.side.print(f"{loss.level}: {sanitised(loss.field)}: {sanitised(loss.reason)}.")
-    out.side.print(f"Checked by {done.checked_by}." + (f" For {done.versions}." if done.versions else ""))
+    if done.versions:
+        out.side.print(f"For {done.versions}.")
+    for one in checks:
+        detail = f" ({sanitised(one.detail)})" if one.detail else ""
+        out.side.print(f"Check {one.tier}, {sanitised(one.by)}: {one.outcome.replace('-', ' ')}{detail}.")
     out.side.print(f"Start with: {done.command}")
 
 

@@ -27,7 +27,7 @@ class ContainerOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    server: Inside = Field("vllm", title="Server", description="What runs in the container.")
+    program: Inside = Field("vllm", title="Program", description="What runs in the container.")
     devices: int = Field(
         0, ge=0, le=64, title="GPUs", description="Reserved for one copy; 0: as many as the parallel sizes need."
     )
@@ -35,7 +35,7 @@ class ContainerOptions(BaseModel):
 
 def inside(preset: Preset, options: ContainerOptions) -> Server:
     """Raises PlaygroundError where the server cannot run the preset, or gets fewer devices than it needs."""
-    server = _SERVERS[options.server](preset)
+    server = _SERVERS[options.program](preset)
     if options.devices and options.devices < server.devices:
         raise PlaygroundError(
             f"The server needs {server.devices} GPUs and would get {options.devices}.",

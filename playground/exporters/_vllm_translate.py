@@ -70,11 +70,8 @@ def _engine(config: RunConfig, out: Ledger) -> None:
         elif value is None:
             out.written[f"engine_options.{name}"] = "left to the server"
         else:
-            out.lose(
-                f"engine_options.{name}",
-                "dropped",
-                f"a setting of the measurement; vLLM's serve file has no {dashed(name)}",
-            )
+            reason = "a setting of the measurement, or one that vLLM's serve file has not"
+            out.lose(f"engine_options.{name}", "dropped", reason)
     out.values.setdefault("tensor-parallel-size", 1)
     out.values.setdefault("gpu-memory-utilization", GPU_MEMORY_UTILIZATION)
     out.values.setdefault("seed", 0)

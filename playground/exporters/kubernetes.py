@@ -40,10 +40,10 @@ class Options(ContainerOptions):
 def export(preset: Preset, options: Options | None = None) -> Export:
     """See `Exporter`. Raises PlaygroundError where the server inside cannot run the preset, or a chart cannot."""
     options = options or Options()
-    if options.flavour != "plain" and options.server != "vllm":
+    if options.flavour != "plain" and options.program != "vllm":
         raise PlaygroundError(
             f"The chart {options.flavour} runs vLLM only.",
-            "Choose server vllm, or flavour plain.",
+            "Choose program vllm, or flavour plain.",
             code="not_expressible",
         )
     server = inside(preset, options)

@@ -4,7 +4,11 @@ What was measured is exported, not what the widgets say. Losses stand above the 
 download. What a system takes is known by its exporter; this file names none.
 """
 
+import base64
 import json
+import threading
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +17,10 @@ import gradio as gr
 from playground import exporters
 from playground.config import Preset
 from playground.errors import PlaygroundError
-from playground.exchange import export_options, export_preset, import_text
+from playground.exchange import export_options, export_preset, import_together, zipped
 from playground.exporters import Export
 from playground.exporters.preset import preset_yaml
+from playground.importers import Imported
 from playground.importers._text import MAX_BYTES, check_size
 from playground.presets import named_preset, preset_from_run
 from playground.registry import discover
@@ -26,12 +31,17 @@ from playground.ui.controls import Control, controls_for, default_of
 from playground.ui.recorded import day
 from playground.ui.render import esc, lines_of_code, three
 from playground.ui.wiring import Wiring
+from playground.validation import check, outlook
 
 if TYPE_CHECKING:
     from storage.history import RunRow
 
 RUN, PRESET = "run", "preset"
 RECENT = 100  # runs offered in the list; older ones come from the History tab
+FIRST = "vllm"
+"""The system shown first, where it is there: nothing has to be renamed for it."""
+
+MAX_FILES = 8
 
 _HERE = Path(__file__).parent
 
@@ -45,7 +55,8 @@ class ExportTab:
         self._groups: dict[str, gr.Group] = {}
         with gr.Row(elem_id="export"):
             with gr.Column(elem_id="export-form", scale=0, min_width=320):
-                self._form()
+                self._export_form()
+                self._import_form()
             with gr.Column(elem_id="export-result"):
                 self.result = gr.HTML(
                     nothing(),
@@ -53,10 +64,11 @@ class ExportTab:
                     js_on_load=lines_of_code(_HERE / "export.js"),
                     apply_default_css=False,
                     elem_id="export-view",
+                    server_functions=[check_function(self.exported)],
                 )
         self._wire(wiring)
 
-    def _form(self) -> None:
+    def _export_form(self) -> None:
         self.source = gr.Radio(
             [(i18n.label("export.from_run"), RUN), (i18n.label("export.from_preset"), PRESET)],
             value=RUN,
@@ -67,21 +79,39 @@ class ExportTab:
         self.run = gr.Dropdown([], label=i18n.label("export.run"), allow_custom_value=True, elem_id="export-run")
         presets = preset_names(self.context.settings)
         self.preset = gr.Dropdown(presets, label=i18n.label("export.preset"), visible=False, elem_id="export-preset")
-        systems = [(module.TITLE, name) for name, module in discover(exporters.PACKAGE).items()]
-        self.system = gr.Radio(
-            systems,
-            value=systems[-1][1],
+        found = discover(exporters.PACKAGE)
+        first = FIRST if FIRST in found else next(iter(found))
+        self.system = gr.Dropdown(
+            systems(),
+            value=first,
             label=i18n.label("export.system"),
             info=i18n.label("export.system.info"),
             elem_id="export-system",
-            elem_classes="segments",
         )
-        for _, name in systems:
+        for name in found:
             if export_options(name).model_fields:
-                with gr.Group(visible=name == systems[-1][1]) as self._groups[name]:
+                with gr.Group(visible=name == first) as self._groups[name]:
                     self._options[name] = controls_for(export_options(name), f"export_options.{name}")
+
+    def _import_form(self) -> None:
         gr.HTML(f'<h3 class="heading">{i18n.tr("export.import")}</h3><p>{i18n.tr("export.import.help")}</p>')
-        self.upload = gr.UploadButton(i18n.label("export.choose_file"), elem_id="export-upload", elem_classes="small")
+        self.upload = gr.UploadButton(
+            i18n.label("export.choose_file"), file_count="multiple", elem_id="export-upload", elem_classes="small"
+        )
+        self.paste = gr.Textbox(
+            label=i18n.label("export.paste"),
+            placeholder=i18n.label("export.paste.placeholder"),
+            lines=2,
+            max_lines=8,
+            elem_id="export-paste",
+        )
+        self.keep = gr.Checkbox(
+            False,
+            label=i18n.label("export.keep_lossy"),
+            info=i18n.label("export.keep_lossy.info"),
+            elem_id="export-keep",
+        )
+        self.pasted = gr.Button(i18n.label("export.read"), elem_id="export-read-pasted", elem_classes="small")
         self.imported = gr.State(None)
         self.read = gr.HTML("", elem_id="export-read")
         self.use = gr.Button(i18n.label("export.use"), visible=False, elem_id="export-use", elem_classes="small")
@@ -92,7 +122,9 @@ class ExportTab:
         self.system.input(self.on_system, self.system, list(self._groups.values()), **wiring.quick)
         for widget in self.inputs:
             widget.change(self.show, self.inputs, self.result, trigger_mode="always_last", **wiring.quiet)
-        self.upload.upload(self.read_file, self.upload, [self.read, self.imported, self.use], **wiring.quiet)
+        told = [self.read, self.imported, self.use]
+        self.upload.upload(self.read_files, [self.upload, self.keep], told, **wiring.quiet)
+        self.pasted.click(self.read_pasted, [self.paste, self.keep], told, **wiring.quiet)
 
     def _controls(self) -> list[Any]:
         return [control.widget for controls in self._options.values() for control in controls]
@@ -129,15 +161,21 @@ class ExportTab:
         chosen = run if source == RUN else preset
         if not chosen:
             return nothing()
+        asked = {"source": source, "chosen": chosen, "system": system, "options": self._said(system, options)}
         try:
-            found = (
-                preset_from_run(self.context.store, chosen, preset_name(chosen))
-                if source == RUN
-                else named_preset(chosen, self.context.settings)
-            )
-            return view(export_preset(found, system, self._said(system, options)))
+            return view(self.exported(asked), asked)
         except PlaygroundError as error:
             return json.dumps(error.as_dict())
+
+    def exported(self, asked: dict[str, Any]) -> Export:
+        """The export that a view shows. Raises PlaygroundError."""
+        chosen, system, options = str(asked.get("chosen")), str(asked.get("system")), asked.get("options")
+        found = (
+            preset_from_run(self.context.store, chosen, preset_name(chosen))
+            if asked.get("source") == RUN
+            else named_preset(chosen, self.context.settings)
+        )
+        return export_preset(found, system, options if isinstance(options, dict) else {})
 
     def _said(self, system: str, values: tuple[Any, ...]) -> dict[str, Any]:
         controls = [c for found in self._options.values() for c in found]
@@ -148,20 +186,62 @@ class ExportTab:
 
     # -- importing --------------------------------------------------------------------------------------------------
 
-    def read_file(self, path: str) -> tuple[str, dict[str, Any] | None, Any]:
-        """A config of ours or of another system: what it says, and what had to be rewritten."""
-        name = Path(path).name
+    def read_files(self, paths: list[str] | str | None, keep_lossy: bool) -> tuple[str, dict[str, Any] | None, Any]:
+        """Configs of ours or of another system: what they say, and what had to be rewritten."""
+        chosen = [Path(path) for path in ([paths] if isinstance(paths, str) else paths or [])][:MAX_FILES]
+
+        def read() -> Imported:
+            for path in chosen:
+                check_size(path.name, path.stat().st_size)
+            files = {path.name: path.read_bytes()[: MAX_BYTES + 1] for path in chosen}
+            return import_together(files, keep_lossy=bool(keep_lossy))
+
+        return shown_import(read)
+
+    def read_pasted(self, text: str, keep_lossy: bool) -> tuple[str, dict[str, Any] | None, Any]:
+        return shown_import(lambda: import_together({"pasted": str(text or "")}, keep_lossy=bool(keep_lossy)))
+
+
+def shown_import(read: Callable[[], Imported]) -> tuple[str, dict[str, Any] | None, Any]:
+    """(what is said of it, the preset as data, whether it can be used)."""
+    try:
+        found = read()
+    except PlaygroundError as error:
+        text = f'<p class="problem" role="alert">{esc(error.message)} {esc(error.hint)}</p>'
+        return text, None, gr.update(visible=False)
+    rewrites = "".join(f"<li>{esc(line)}</li>" for line in found.rewrites)
+    said = f"<p>{i18n.tr('export.rewrites')}</p><ul>{rewrites}</ul>" if rewrites else ""
+    said = said or f"<p>{i18n.tr('export.no_rewrites')}</p>"
+    text = f'<h4>{esc(found.preset.name)}</h4>{said}<pre class="h-file">{esc(preset_yaml(found.preset))}</pre>'
+    return text, found.preset.model_dump(mode="json"), gr.update(visible=True)
+
+
+def systems() -> list[tuple[str, str]]:
+    """(title, name) of every target, by title; our own format last."""
+    found = [(module.TITLE, name) for name, module in discover(exporters.PACKAGE).items()]
+    return sorted(found, key=lambda pair: (pair[1] == "preset", pair[1] != FIRST, pair[0].lower()))
+
+
+def check_function(exported: Callable[[dict[str, Any]], Export]) -> Callable[[Any], str]:
+    """What the view asks for: `run_check([asked, tier])` -> JSON list of checks, or {"error", "hint"}. One at a time:
+    real programs are heavy."""
+    one = threading.Lock()
+
+    def run_check(arguments: Any) -> str:
+        asked, tier = (*(arguments if isinstance(arguments, list) else ()), {}, "")[:2]
+        if not isinstance(asked, dict) or tier not in ("B", "C"):
+            return json.dumps({"error": "There is no such check.", "hint": ""})
+        if not one.acquire(blocking=False):
+            return json.dumps({"error": "Another check is running.", "hint": "Wait for it to end."})
         try:
-            check_size(name, Path(path).stat().st_size)
-            found = import_text(name, Path(path).read_bytes()[: MAX_BYTES + 1])
+            found = check(exported(asked), str(asked.get("system")), tier)
         except PlaygroundError as error:
-            text = f'<p class="problem" role="alert">{esc(error.message)} {esc(error.hint)}</p>'
-            return text, None, gr.update(visible=False)
-        rewrites = "".join(f"<li>{esc(line)}</li>" for line in found.rewrites)
-        said = f"<p>{i18n.tr('export.rewrites')}</p><ul>{rewrites}</ul>" if rewrites else ""
-        said = said or f"<p>{i18n.tr('export.no_rewrites')}</p>"
-        text = f'<h4>{esc(found.preset.name)}</h4>{said}<pre class="h-file">{esc(preset_yaml(found.preset))}</pre>'
-        return text, found.preset.model_dump(mode="json"), gr.update(visible=True)
+            return json.dumps(error.as_dict())
+        finally:
+            one.release()
+        return json.dumps([asdict(item) for item in found])
+
+    return run_check
 
 
 def imported_preset(data: dict[str, Any] | None) -> Preset:
@@ -190,15 +270,17 @@ def preset_name(run_id: str) -> str:
     return f"run-{kept}"[:64]
 
 
-def view(export: Export) -> str:
+def view(export: Export, asked: dict[str, Any]) -> str:
     """What export.js draws. Everything in it is text, drawn as text."""
     return json.dumps(
         {
             "files": export.files,
             "command": export.command,
             "versions": export.versions,
-            "checked_by": export.checked_by,
+            "checks": [asdict(item) for item in outlook(export, asked["system"])],
             "losses": [{"field": loss.field, "level": loss.level, "reason": loss.reason} for loss in export.losses],
+            "zip": base64.b64encode(zipped(export)).decode("ascii"),
+            "asked": asked,
         }
     )
 

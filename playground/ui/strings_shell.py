@@ -180,7 +180,6 @@ STRINGS: dict[str, dict[str, str]] = {
         "zh-CN": "没有丢失：预设中的一切都在文件里。",
     },
     "shell.export.command": {"en": "Start it with", "zh-CN": "启动命令"},
-    "shell.export.checked": {"en": "Checked by", "zh-CN": "校验依据"},
     "shell.export.versions": {"en": "Valid for", "zh-CN": "适用版本"},
     "shell.export.copy": {"en": "Copy", "zh-CN": "复制"},
     "shell.export.download": {"en": "Download", "zh-CN": "下载"},
