@@ -113,7 +113,7 @@ def fed(pairs: list[tuple[int, list[Step]]], *, longest: int = 4, cold_first: bo
 def test_predicted_speed_from_agreement_and_step_times() -> None:
     """All four drafts right at 0.01 s each and 0.1 s a verification against 0.1 s a token: 5 tokens in 0.14 s."""
     prefill = Step(0, 0.0, (Token(0, "x", "target"),))
-    found = fed([(4, [prefill, *(step(i, 4, 4) for i in range(1, 6))])], cold_first=False)
+    found = fed([(4, [prefill, *(step(i, 4, 4) for i in range(1, 6))])] * 3, cold_first=False)
     last = found.curve[-1]
     assert (last.num_speculative_tokens, last.expected_tokens_per_step, last.formula) == (4, 5.0, 5.0)
     assert last.predicted_speedup == pytest.approx(5 * 0.1 / 0.14)
@@ -131,6 +131,25 @@ def test_the_first_run_after_a_load_gives_no_times() -> None:
     assert fed([runs]).target_seconds is None
     assert fed([runs]).judgement == "unknown"
     assert fed([runs, runs]).target_seconds is not None
+    assert [fed([runs] * n).judgement for n in (2, 3, 4)] == ["unknown", "unknown", "worth it"]
+
+
+def test_a_machine_that_slows_down_does_not_change_the_prediction() -> None:
+    """Prompts are compared with their own baselines: one that ran ten times slower, both arms, says the same."""
+    found = []
+    for slow in (1.0, 10.0):
+        fold = Fold(3, 4)
+        for number, (k, factor) in enumerate(((4, 1.0), (2, slow), (4, 1.0))):
+            for arm, of_k in (("baseline", 0), ("speculative", k)):
+                fold.add(str(number), arm, of_k, RunStarted((1,), "", {"runs_since_load": 9}))
+                for i in range(6):
+                    tokens = tuple(Token(0, "x", "accepted") for _ in range(of_k + 1 if i else 1))
+                    at, drafted = 0.1 * factor * i, of_k if i else 0
+                    seconds = {"draft_seconds": 0.02 * of_k * factor, "verify_seconds": 0.1 * factor}
+                    fold.add(str(number), arm, of_k, Step(i, at, tokens, (), drafted, drafted, **seconds))
+                fold.add(str(number), arm, of_k, RunFinished("length", 1.0))
+        found.append([point.predicted_speedup for point in fold.agreement.curve])
+    assert found[0] == pytest.approx(found[1])
 
 
 def test_a_dear_draft_is_not_worth_it_however_it_agrees() -> None:
@@ -138,7 +157,7 @@ def test_a_dear_draft_is_not_worth_it_however_it_agrees() -> None:
     prefill = Step(0, 0.0, (Token(0, "x", "target"),))
     steps = [Step(i, 0.5 * i, tuple(Token(0, "x", "accepted") for _ in range(5)), (), 4, 4, draft_seconds=0.4,
                   verify_seconds=0.11) for i in range(1, 6)]  # fmt: skip
-    found = fed([(4, [prefill, *steps])], cold_first=False)
+    found = fed([(4, [prefill, *steps])] * 3, cold_first=False)
     assert found.agreement[0] == 1.0
     assert found.best is not None
     assert found.best.predicted_speedup is not None

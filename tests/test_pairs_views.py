@@ -138,7 +138,7 @@ def test_a_trial_shows_its_progress_and_then_its_verdict() -> None:
         Point(k, 1 + 0.6 * k, 1 + 0.5 * k, 0.01 * k, 0.1, 1 + 0.1 * k, 1.2 if k == 2 else None, k % 2)
         for k in range(1, 6)
     )
-    found = Agreement((0.8, 0.7, 0.6, 0.5, 0.4), (300,) * 5, (0.7, 0.8), 120, 0.8, curve, 0.1, 3, 4, 3)
+    found = Agreement((0.8, 0.7, 0.6, 0.5, 0.4), (300,) * 5, (0.7, 0.8), 120, 0.8, curve, 0.1, 3, 3, 4, 3)
     running = plain(trial_html(Progress(5, 8, "Loading <b>", found)))
     assert "5 of 8 runs" in running
     assert "Loading &lt;b&gt;" in running

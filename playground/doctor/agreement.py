@@ -23,6 +23,9 @@ THRESHOLD = 0.75
 ENOUGH = 200
 """Positions below which a share is too uncertain to build on (its 95 % interval is wider than +-7 points)."""
 
+ENOUGH_TIMED = 3
+"""Prompts with times, the first after a load not counted, below which no verdict is given."""
+
 Judgement = Literal["worth it", "marginal", "not worth it", "unknown"]
 
 
@@ -34,8 +37,9 @@ class Point:
         expected_tokens_per_step: 1 + the sum of the agreements on 1..k tokens. formula: METRICS' own,
             (1 - alpha^(k+1)) / (1 - alpha), alpha the share of single tokens agreed on.
         draft_seconds, verify_seconds: of one step, medians, interpolated between the k that ran; None without times.
-        predicted_speedup: expected_tokens_per_step x baseline TPOT / (draft + verify). measured_speedup: median over
-            the prompts that ran with this k, baseline TPOT / speculative TPOT; n: those prompts.
+        predicted_speedup: expected_tokens_per_step x baseline TPOT / (draft + verify), each prompt's steps against its
+            own baseline. measured_speedup: median over the prompts that ran with this k, baseline TPOT / speculative
+            TPOT; n: those prompts.
     """
 
     num_speculative_tokens: int
@@ -58,7 +62,8 @@ class Agreement:
         overlap: (lowest, highest) mean overlap of the two distributions, sum of min(target, draft) over tokens, at
             temperature 1; an interval, since an engine reports the best tokens of each only. None without any.
         alpha: share of single tokens agreed on. curve: k = 1, 2, ...
-        target_seconds: baseline TPOT, median over prompts. prompts: how many are done, of `of` prompts.
+        target_seconds: baseline TPOT, median over prompts. prompts: how many are done, of `of` prompts; timed: those
+            that give times, which the first after a load does not.
         identical: of them, those whose outputs are the same with and without speculation.
     """
 
@@ -70,6 +75,7 @@ class Agreement:
     curve: tuple[Point, ...] = ()
     target_seconds: float | None = None
     prompts: int = 0
+    timed: int = 0
     of: int = 0
     identical: int = 0
     cancelled: bool = False
@@ -90,7 +96,7 @@ class Agreement:
     def judgement(self) -> Judgement:
         """By the predicted speed, never by agreement alone: a cheap draft may disagree often and still pay."""
         best = self.best
-        if best is None or best.predicted_speedup is None:
+        if best is None or best.predicted_speedup is None or self.timed < ENOUGH_TIMED:
             return "unknown"
         if best.predicted_speedup >= 1.1:
             return "worth it"
@@ -113,6 +119,7 @@ class Agreement:
             "predicted_speedup": best.predicted_speedup if best else None,
             "judgement": self.judgement,
             "prompts": self.prompts,
+            "timed": self.timed,
             "of": self.of,
             "identical": self.identical,
             "cancelled": self.cancelled,
@@ -182,7 +189,6 @@ class Fold:
         flags = [flag for run in drafting for flag in run.flags if flag is not None]
         alpha = sum(flags) / len(flags) if flags else None
         tpot = _median([t for p in done if not p["baseline"].cold and (t := p["baseline"].result.tpot)])
-        times = _times([run for p in self._pairs.values() for run in p.values() if run.sound and not run.cold])
         n = self._overlaps
         return Agreement(
             agreement=shares,
@@ -190,9 +196,10 @@ class Fold:
             overlap=(self._low / n, self._high / n) if n else None,
             overlap_positions=n,
             alpha=alpha,
-            curve=_curve(shares, alpha, tpot, times, done),
+            curve=_curve(shares, alpha, tpot, _costs(done), done),
             target_seconds=tpot,
             prompts=len(done),
+            timed=sum(not p["baseline"].cold and not p["speculative"].cold for p in done),
             of=self._of,
             identical=sum(p["baseline"].ids == p["speculative"].ids for p in done),
             cancelled=self.cancelled,
@@ -263,21 +270,32 @@ def expected_tokens(alpha: float, k: int) -> float:
     return float(k + 1) if alpha >= 1.0 else (1 - alpha ** (k + 1)) / (1 - alpha)
 
 
-def _times(runs: Iterable[_Run]) -> dict[int, tuple[float, float]]:
-    """k -> (drafting, verifying) seconds of a step, medians."""
+def _costs(done: Iterable[Mapping[str, _Run]]) -> dict[int, tuple[float, float]]:
+    """k -> (drafting, verifying) of a step in units of the baseline's TPOT, medians over prompts.
+
+    Each prompt's steps are compared with its own baseline, which ran right before: what else the machine is doing
+    changes slowly, and so cancels out.
+    """
     found: dict[int, list[tuple[float, float]]] = {}
-    for run in runs:
-        for k, draft, verify in run.times:
-            if k == run.k:  # near its end a run drafts less; those few would bend the line
-                found.setdefault(k, []).append((draft if k else 0.0, verify))
-    return {k: (statistics.median(d for d, _ in t), statistics.median(v for _, v in t)) for k, t in found.items()}
+    for pair in done:
+        base = pair["baseline"]
+        tpot = base.result.tpot
+        if base.cold or pair["speculative"].cold or not tpot:
+            continue
+        for run in pair.values():
+            # Near its end a run drafts less; those few steps would bend the line.
+            steps = [(draft if k else 0.0, verify) for k, draft, verify in run.times if k == run.k]
+            if steps:
+                draft, verify = (statistics.median(column) for column in zip(*steps, strict=True))
+                found.setdefault(run.k, []).append((draft / tpot, verify / tpot))
+    return {k: (statistics.median(d for d, _ in c), statistics.median(v for _, v in c)) for k, c in found.items()}
 
 
 def _curve(
     shares: Sequence[float | None],
     alpha: float | None,
     tpot: float | None,
-    times: Mapping[int, tuple[float, float]],
+    costs: Mapping[int, tuple[float, float]],
     done: Sequence[Mapping[str, _Run]],
 ) -> tuple[Point, ...]:
     points, expected = [], 1.0
@@ -285,16 +303,16 @@ def _curve(
         if share is None:
             break
         expected += share
-        seconds = _interpolated(times, k)
-        speedup = expected * tpot / sum(seconds) if seconds and tpot and sum(seconds) > 0 else None
+        cost = _interpolated(costs, k)
+        speedup = expected / sum(cost) if cost and sum(cost) > 0 else None
         ratios = _measured(done, k)
         points.append(
             Point(
                 k,
                 expected,
                 None if alpha is None else expected_tokens(alpha, k),
-                draft_seconds=seconds[0] if seconds else None,
-                verify_seconds=seconds[1] if seconds else None,
+                draft_seconds=cost[0] * tpot if cost and tpot else None,
+                verify_seconds=cost[1] * tpot if cost and tpot else None,
                 predicted_speedup=speedup,
                 measured_speedup=_median(ratios),
                 n=len(ratios),
@@ -312,15 +330,15 @@ def _measured(done: Sequence[Mapping[str, _Run]], k: int) -> list[float]:
     return ratios
 
 
-def _interpolated(times: Mapping[int, tuple[float, float]], k: int) -> tuple[float, float] | None:
+def _interpolated(costs: Mapping[int, tuple[float, float]], k: int) -> tuple[float, float] | None:
     """On the straight line between the nearest k that ran; nothing beyond the largest, nothing without two."""
-    if k in times:
-        return times[k]
-    below, above = max((n for n in times if n < k), default=None), min((n for n in times if n > k), default=None)
+    if k in costs:
+        return costs[k]
+    below, above = max((n for n in costs if n < k), default=None), min((n for n in costs if n > k), default=None)
     if below is None or above is None:
         return None
     part = (k - below) / (above - below)
-    (d0, v0), (d1, v1) = times[below], times[above]
+    (d0, v0), (d1, v1) = costs[below], costs[above]
     return d0 + part * (d1 - d0), v0 + part * (v1 - v0)
 
 

@@ -23,7 +23,7 @@ def reasons(found: Agreement) -> tuple[Finding, ...]:
 
 def _verdict(found: Agreement) -> Finding:
     code, level = _VERDICTS[found.judgement]
-    if (best := found.best) is None:
+    if (best := found.best) is None or found.judgement == "unknown":
         return finding(code, level)
     return finding(code, level, k=best.num_speculative_tokens, speedup=Times(best.predicted_speedup or 0.0))
 
