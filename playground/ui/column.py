@@ -60,12 +60,11 @@ class Column:
         self.outputs: list[Any] = [
             *self.inputs,
             *self._groups.values(),
-            self.engine_panel,
             self.compatible,
             self.preset,
         ]
         pair = [self.engine, self.target, self.method, self.draft]
-        follows = [*self._groups.values(), self.engine_panel, self.compatible, self.method, self.draft]
+        follows = [*self._groups.values(), self.compatible, self.method, self.draft]
         self.engine.input(self.on_engine, pair, follows, **wiring.quick)
         for widget in pair[1:]:
             widget.input(self.on_pair, pair, follows, **wiring.quick)
@@ -103,7 +102,7 @@ class Column:
         heading("column.prompt")
         self._add(*controls_for(RunConfig, "", ("chat", "system_prompt", "dtype")))
         own = options_or_none(config.engine)
-        with gr.Column(visible=seen(bool(own and own.model_fields)), elem_classes="fold-box") as self.engine_panel:
+        with gr.Column(elem_classes="fold-box"):  # always there: Gradio, told to show it, shows all that is in it
             fold_button("column.engine_options")
             with gr.Column(elem_classes="fold-body"):
                 self._option_groups("engine_options.", own)
@@ -207,14 +206,13 @@ class Column:
     def _visible(self, engine: str, target: str, method: str) -> Update:
         shown = {options_or_none(engine), options_or_none(engine, method)}
         updates: Update = {group: gr.update(visible=seen(model in shown)) for model, group in self._groups.items()}
-        updates[self.engine_panel] = gr.update(visible=seen(options_or_none(engine) in self._groups))
         updates[self.draft] = gr.update(visible=seen(needs_model(method)), choices=self.drafts(engine, target, method))
         return updates
 
     def on_engine(self, engine: str, target: str, method: str, draft: str | None) -> Update:
         """Another engine offers other methods and options."""
         methods = [NO_METHOD, *method_names(engine)]
-        kept = method if method in methods else methods[-1]
+        kept = method if method in methods else "ngram" if "ngram" in methods else methods[-1]
         updates = self.on_pair(engine, target, kept, draft)
         return {**updates, self.method: gr.update(choices=methods, value=kept)}
 

@@ -82,7 +82,7 @@ class RemoteOptions(BaseModel):
         description="The same model served without it; empty: the newest stored run without, of the same prompt.",
     )
     server: Literal["auto", "vllm", "sglang", "tensorrt_llm", "llama_server", "other"] = Field(
-        "auto", title="Kind of server", description="What it is; auto asks it. other: plain OpenAI interface."
+        "auto", title="Kind", description="What it is; auto asks it. other: plain OpenAI interface."
     )
     timeout: float = Field(
         60.0, ge=1.0, le=3600.0, title="Patience", description="Seconds of silence after which a run is given up."
