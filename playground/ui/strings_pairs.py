@@ -191,7 +191,7 @@ STRINGS: dict[str, dict[str, str]] = {
     },
     "pairs.chart.speed": {"en": "Predicted speed-up by k", "zh-CN": "各 k 的预测加速比"},
     "pairs.chart.speed.sub": {
-        "en": "from the agreement and the measured step times; hollow squares: measured; dashed: as fast as the target alone",
+        "en": "from the agreement and the measured step times; hollow squares: measured; dashed: no gain",
         "zh-CN": "由一致率与实测步时得出；空心方框：实测；虚线：与单独运行目标同速",
     },
     "pairs.axis.k": {"en": "num_speculative_tokens (k)", "zh-CN": "num_speculative_tokens（k）"},
