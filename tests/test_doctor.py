@@ -229,3 +229,20 @@ def test_chinese_has_every_sentence_and_every_parameter() -> None:
     said = {f"pair.{code}" for code in SENTENCES} | {f"fit.{code}" for code in REASONS}
     for key in said:
         assert fields(STRINGS[key]["en"]) == fields(STRINGS[key]["zh-CN"]), key
+
+
+def test_a_sentencepiece_file_is_read_as_data(tmp_path: Path) -> None:
+    """Folders without tokenizer.json (Llama 2, Mistral): the pieces in order are the ids."""
+    from sentencepiece import sentencepiece_model_pb2
+
+    layout: Any = sentencepiece_model_pb2
+    made = layout.ModelProto()
+    for text, i in sorted(WORDS.items(), key=lambda item: item[1]):
+        made.pieces.add(piece=text, score=-float(i), type=3 if i < 2 else 1)
+    draft = Path(model(tmp_path, "draft", tokenizer=False))
+    (draft / "tokenizer.model").write_bytes(made.SerializeToString())
+    found = examined(model(tmp_path, "target", numbers=9000), str(draft))
+    assert found.vocabulary is not None
+    assert found.vocabulary.verdict == "identical"
+    (draft / "tokenizer.model").write_bytes(b"IQ== 0\nIg== 1\n")  # Tiktoken's format under the same name
+    assert examined(str(tmp_path / "target"), str(draft)).verdict == "unknown"

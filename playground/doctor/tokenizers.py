@@ -139,19 +139,21 @@ def _from_vocab_json(place: Path, data: dict[str, Any]) -> tuple[dict[str, int],
 
 def _from_sentencepiece(place: Path, data: dict[str, Any]) -> tuple[dict[str, int], str | None, dict[str, int]]:
     """tokenizer.model as the protobuf it is; Tiktoken files of the same name are lines of base64 and are not read."""
-    from google.protobuf.message import DecodeError
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
     from sentencepiece import sentencepiece_model_pb2
+
+    layout: Any = sentencepiece_model_pb2  # its classes are made at import time
 
     path = place / "tokenizer.model"
     if path.stat().st_size > TOKENIZER_BYTES:
         raise PlaygroundError("tokenizer.model is too large.", "Download it again.", code="bad_model")
-    model = sentencepiece_model_pb2.ModelProto()
+    model = layout.ModelProto()
     try:
         model.ParseFromString(path.read_bytes())
     except DecodeError:
         return {}, None, {}
     pieces = model.pieces
-    control = sentencepiece_model_pb2.ModelProto.SentencePiece.CONTROL
+    control = layout.ModelProto.SentencePiece.CONTROL
     marked = {piece.piece: i for i, piece in enumerate(pieces) if piece.type == control}
     return {piece.piece: i for i, piece in enumerate(pieces)}, "SentencePiece", marked
 
