@@ -118,7 +118,7 @@ class Stages:
             if fruitless >= FRUITLESS:
                 raise PlaygroundError(
                     f"{options.target} writes no usable prompts of its own.",
-                    "Give prompts with --prompts, or exchanges with --data.",
+                    "Give a file of prompts, or exchanges written before.",
                     code="no_prompts",
                 )
         usable = [e for e in (*given, *writer.written) if len(e.ids) >= 2 and len(e.tokens) >= 3]

@@ -114,7 +114,7 @@ def fits_on_disk(states: DiskStates, folder: Path, wanted: Literal["auto", "disk
     if wanted == "disk":
         raise PlaygroundError(
             f"The hidden states need {states.bytes / 1e9:.1f} GB, {max(free, 0) / 1e9:.1f} GB are free in {folder}.",
-            "Train on fewer tokens, on another disk, or with --states none.",
+            "Train on fewer tokens, on another disk, or without keeping them (states: none).",
             code="no_room",
         )
     return False

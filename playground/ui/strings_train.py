@@ -81,7 +81,7 @@ STRINGS: dict[str, dict[str, str]] = {
     "train.col.speedup": {"en": "predicted speed-up", "zh-CN": "预测加速比"},
     "train.report": {"en": "What it promises here", "zh-CN": "在此机器上的预期"},
     "train.report.help": {
-        "en": "A prediction from held-out text and from the time of a pass on {hardware}. Compare measures.",
+        "en": "A prediction from held-out text and from the time of a pass on {hardware}; run Compare to measure it.",
         "zh-CN": "由留出文本以及 {hardware} 上每次前向的用时推算。请用“对比”实测。",
     },
     "train.report.data": {

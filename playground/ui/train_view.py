@@ -1,6 +1,7 @@
 """A training's status as HTML: what it is at, the curve so far, the report. Pure; knows the progress file's words."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
@@ -19,7 +20,7 @@ _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 150.0, 40.0, WIDTH - 76.0, 12.0, 122.0
 def status_html(status: Mapping[str, Any], out: str) -> str:
     """Whatever a training says of itself."""
     state = str(status.get("state", "running"))
-    parts = [_head(status, state)]
+    parts = [_head(status, state, out)]
     if state == "running":
         parts.append(_stage(status))
     elif state == "failed":
@@ -65,11 +66,13 @@ def _problem(error: Mapping[str, str]) -> Markup:
     )
 
 
-def _head(status: Mapping[str, Any], state: str) -> Markup:
+def _head(status: Mapping[str, Any], state: str, out: str) -> Markup:
     known = state if f"train.state.{state}" in STRINGS else "running"
     seconds = status.get("seconds")
-    spent = Markup(' <span class="t-soft">{}</span>').format(duration(seconds)) if seconds else Markup("")
-    return Markup('<p class="t-state t-{}"><b>{}</b>{}</p>').format(known, tr(f"train.state.{known}"), spent)
+    words = [esc(Path(out).name), *([esc(duration(seconds))] if seconds else [])]
+    return Markup('<p class="t-state t-{}"><b>{}</b> <span class="t-soft">{}</span></p>').format(
+        known, tr(f"train.state.{known}"), Markup(" · ").join(words)
+    )
 
 
 def _stage(status: Mapping[str, Any]) -> Markup:
