@@ -22,7 +22,7 @@ from storage import Store
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTED = ("--engine", "scripted", "--no-pace", "--load-seconds", "0", "--max-tokens", "24")
-COMMANDS = ("serve", "run", "compare", "runs", "replay", "export", "import", "models", "presets")
+COMMANDS = ("serve", "run", "compare", "runs", "replay", "export", "import", "models", "presets", "bench", "tune")
 
 
 class Shell:
