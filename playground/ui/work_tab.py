@@ -3,7 +3,7 @@ earlier ones. Knows neither what is measured nor how it is reported.
 """
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,13 @@ from playground.ui import i18n
 from playground.ui.bench_view import problem_html
 from playground.ui.column import Column, preset_names
 from playground.ui.context import Context
+from playground.ui.problems import told
 from playground.ui.wiring import Wiring, unpacked
 from playground.ui.work_view import ended_html, progress_html, starting_html
 from playground.work import Work
 from storage.benchmarks import BenchmarkRow, Kind
+
+FILES = [".jsonl", ".json", ".csv", ".tsv", ".txt", ".gz", ".parquet"]
 
 COMPARE = ""
 """The source that stands for the Compare tab's settings; no preset has an empty name."""
@@ -46,13 +49,14 @@ class WorkForm:
             names, value=names[0] if names else None, label=i18n.label("bench.suite"),
             info=i18n.label("bench.suite.info"), elem_id=f"{name}-suite",
         )  # fmt: skip
-        self.file = gr.File(
-            label=i18n.label("bench.upload"), file_types=[".jsonl", ".json", ".csv", ".tsv", ".txt", ".gz", ".parquet"],
-            height=70, elem_id=f"{name}-file",
-        )  # fmt: skip
+        self.file = gr.State(None)
+        self.upload = gr.UploadButton(
+            i18n.label("bench.upload"), file_types=FILES, elem_classes="small", elem_id=f"{name}-file"
+        )
         with gr.Row():
             self.count = gr.Number(
                 prompts,
+                min_width=60,
                 precision=0,
                 minimum=0,
                 maximum=20_000,
@@ -60,10 +64,20 @@ class WorkForm:
                 elem_id=f"{name}-count",
             )
             self.max_tokens = gr.Number(
-                MAX_TOKENS, precision=0, minimum=1, maximum=131_072, label=i18n.label("bench.max_tokens"),
+                MAX_TOKENS, min_width=60, precision=0, minimum=1, maximum=131_072, label=i18n.label("bench.max_tokens"),
                 elem_id=f"{name}-max-tokens",
             )  # fmt: skip
         self.inputs: list[Any] = [self.source, self.suite, self.file, self.count, self.max_tokens]
+
+    def wire(self, wiring: Wiring) -> None:
+        self.upload.upload(self.take_file, self.upload, [self.file, self.suite], **wiring.quick)
+
+    def take_file(self, path: str) -> list[Any]:
+        """An uploaded file becomes the chosen suite, under its own name; refused at once where a line is wrong."""
+        with told():
+            read_suite(Path(path), Path(path).name)
+        names = [file.name for file in list_suites(self.context.settings)]
+        return [path, gr.update(choices=[Path(path).name, *names], value=Path(path).name)]
 
     def read(self, column: Column, packed: str, values: Sequence[Any]) -> tuple[RunConfig, Suite]:
         """Configuration and prompts, as the widgets say.
@@ -81,7 +95,8 @@ class WorkForm:
         sampling = config.sampling.model_copy(
             update={"max_tokens": few, "min_tokens": min(config.sampling.min_tokens, few)}
         )
-        found = read_suite(Path(file), Path(file).name) if file else named_suite(str(suite), self.context.settings)
+        own = bool(file) and Path(file).name == suite
+        found = read_suite(Path(file), str(suite)) if own else named_suite(str(suite), self.context.settings)
         return config.model_copy(update={"sampling": sampling}), chosen(found, sample=int(count) if count else None)
 
 
@@ -102,7 +117,7 @@ class WorkResult:
         self.name = name
 
     def wire(
-        self, wiring: Wiring, shown: gr.State, writers: dict[str, Callable[[dict[str, Any]], str]], stem: str
+        self, wiring: Wiring, shown: gr.State, writers: Mapping[str, Callable[[dict[str, Any]], str]], stem: str
     ) -> None:
         """Each button downloads the shown report in its form."""
         for ending, button in self.files.items():
@@ -151,23 +166,23 @@ def followed(
 
     The report is sent when it is another; closing this leaves the work alone.
     """
-    told: dict[str, Any] | None = None
+    shown: dict[str, Any] | None = None
     skip: Any = gr.skip()
     yield [starting_html(), skip, skip, *buttons(busy=True), skip]
     for stage in work.follow():
         if stage is None:
             continue
         report = stage.report
-        new = report is not None and report is not told
-        told = report if new else told
+        new = report is not None and report is not shown
+        shown = report if new else shown
         bar = progress_html(stage.done, stage.total, stage.seconds_left, stage.now)
         yield [bar, draw(report) if new else skip, report if new else skip, *buttons(busy=True), skip]
     store = context.store
     row = store.benchmarks.benchmark(item_id)
     report = dict(row.report) if row.report else None
     listed = gr.update(choices=earlier(store.benchmarks.listed(kind)), value=item_id)
-    shown = draw(report) if report else problem_html(row.error, row.hint) if row.error else skip
-    yield [ended_html(row.status, work.error), shown, report or skip, *buttons(busy=False), listed]
+    drawn = draw(report) if report else problem_html(row.error, row.hint) if row.error else skip
+    yield [ended_html(row.status, work.error), drawn, report or skip, *buttons(busy=False), listed]
 
 
 def refused(error: PlaygroundError) -> list[Any]:
