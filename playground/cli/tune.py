@@ -154,8 +154,8 @@ def _end(report: dict[str, Any], args: argparse.Namespace, settings: Settings, s
         from playground.tune.preset import preset_from_tuning
 
         preset = preset_from_tuning(store, report["tune_id"], args.save, scheduled=args.schedule)
-        path = save_preset(preset, settings, overwrite=args.overwrite)
-        out.line(f"Kept as the preset {preset.name}: {path}")
+        kept = save_preset(preset, settings, overwrite=args.overwrite)
+        out.line(f"Kept as the preset {preset.name}: {kept}")
         report = report | {"saved": preset.name}
     out.result(report)
     return OK

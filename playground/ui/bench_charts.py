@@ -50,7 +50,7 @@ def speedups(report: Report) -> str:
         )
         parts += [node("circle", cx=scale(r["speedup"]), cy=y, r=2.6, class_="dot") for r in mine if r["speedup"]]
         parts += _median(scale, y, group["speedup"])
-    parts.append(word(scale.right + 12, bottom + 18, "bench.axis.speedup"))
+    parts.append(word(scale.right + 34, bottom + 18, "bench.axis.speedup"))
     columns = ("category", "n", "median", "low", "high")
     cells = [(n or "all", g["speedup"]["n"], *(g["speedup"][k] for k in ("median", "low", "high"))) for n, g, _ in rows]
     return figure(
@@ -77,7 +77,7 @@ def scatter(report: Report) -> str:
     parts = [y_axis(_LEFT, _RIGHT, top, bottom, values, "×")]
     parts += [text(x(share), bottom + 17, f"{100 * share:.0f} %", "ax", "middle") for share in (0, 0.25, 0.5, 0.75, 1)]
     parts.append(rule(_LEFT, bottom - unit, _RIGHT, bottom - unit, "one"))
-    parts.append(word(_RIGHT + 10, bottom + 17, "bench.axis.acceptance"))
+    parts.append(word(_RIGHT + 30, bottom + 17, "bench.axis.acceptance"))
     if found := rules["line"]:
         low, high = min(p[0] for p in points), max(p[0] for p in points)
         drawn = [(a, math.exp(found["intercept"] + found["slope"] * a)) for a in _between(low, high)]

@@ -1,6 +1,6 @@
 """The Benchmark tab: choose, start, watch, keep. Handlers only: what a benchmark is, `playground.bench` knows."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -19,8 +19,9 @@ from playground.ui.problems import told
 from playground.ui.wiring import PACK, Wiring
 from playground.ui.work_tab import PROMPTS, WorkForm, WorkResult, buttons, earlier, followed, refused, sources
 from playground.ui.work_view import ended_html
+from storage.benchmarks import Kind
 
-KIND = "bench"
+KIND: Kind = "bench"
 
 
 class BenchTab:
@@ -44,11 +45,17 @@ class BenchTab:
     def _options(self) -> None:
         with gr.Row():
             self.threshold = gr.Number(
-                THRESHOLD, minimum=0.1, maximum=100, step=0.1, label=i18n.label("bench.threshold"),
+                THRESHOLD, min_width=60, minimum=0.1, maximum=100, step=0.1, label=i18n.label("bench.threshold"),
                 elem_id="bench-threshold",
             )  # fmt: skip
             self.repeats = gr.Number(
-                1, precision=0, minimum=1, maximum=20, label=i18n.label("bench.repeats"), elem_id="bench-repeats"
+                1,
+                min_width=60,
+                precision=0,
+                minimum=1,
+                maximum=20,
+                label=i18n.label("bench.repeats"),
+                elem_id="bench-repeats",
             )
         self.check = gr.Checkbox(True, label=i18n.label("bench.check"), container=False, elem_id="bench-check")
         self.levels = gr.Textbox(
@@ -81,7 +88,13 @@ class BenchTab:
         self.resume_button.click(self.resume, self.earlier, **stream)
         self.open_button.click(self.open, self.earlier, self.outputs, **wiring.quiet)
         self.forget_button.click(self.forget, self.earlier, self.earlier, **quick)
-        writers = {"md": markdown, "csv": csv_text, "json": json_text, "html": bench_html.page}
+        self.form.wire(wiring)
+        writers: dict[str, Callable[[dict[str, Any]], str]] = {
+            "md": markdown,
+            "csv": csv_text,
+            "json": json_text,
+            "html": bench_html.page,
+        }
         self.result.wire(wiring, self.shown, writers, "draftboard-benchmark")
 
     def start(self, packed: str, *values: Any) -> Iterator[list[Any]]:

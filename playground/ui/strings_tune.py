@@ -20,6 +20,7 @@ STRINGS: dict[str, dict[str, str]] = {
     "tune.objective.tokens_per_second": {"en": "measured decode speed", "zh-CN": "实测解码速度"},
     "tune.objective.throughput": {"en": "measured throughput at once", "zh-CN": "实测并发吞吐量"},
     "tune.objective.joules_per_token": {"en": "measured joules per token", "zh-CN": "实测每词元能耗"},
+    "tune.ranked": {"en": "Ranked by {what}.", "zh-CN": "按{what}排名。"},
     "tune.earlier": {"en": "Earlier tunings", "zh-CN": "以前的调优"},
     "tune.nothing_chosen": {"en": "No earlier tuning is chosen.", "zh-CN": "没有选择以前的调优。"},
     "tune.save": {"en": "Save as preset", "zh-CN": "存为预设"},

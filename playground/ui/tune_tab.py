@@ -1,6 +1,6 @@
 """The Tune tab: what to try, the curve as it grows, the recommendation, one click to keep it. Handlers only."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -25,8 +25,9 @@ from playground.ui.tune_view import tuning_html
 from playground.ui.wiring import PACK, Wiring
 from playground.ui.work_tab import WorkForm, WorkResult, buttons, earlier, followed, refused, sources
 from playground.ui.work_view import ended_html
+from storage.benchmarks import Kind
 
-KIND = "tune"
+KIND: Kind = "tune"
 PROMPTS = 24
 
 
@@ -72,10 +73,16 @@ class TuneTab:
         with gr.Row():
             self.temperatures = gr.Textbox(
                 "", lines=1, max_lines=1, placeholder="0,0.8", label=i18n.label("tune.temperatures"),
-                elem_id="tune-temperatures",
+                min_width=60, elem_id="tune-temperatures",
             )  # fmt: skip
             self.levels = gr.Textbox(
-                "", lines=1, max_lines=1, placeholder="1,4,16", label=i18n.label("bench.levels"), elem_id="tune-levels"
+                "",
+                lines=1,
+                max_lines=1,
+                placeholder="1,4,16",
+                label=i18n.label("bench.levels"),
+                min_width=60,
+                elem_id="tune-levels",
             )
         names = ("tokens_per_second", "throughput", "joules_per_token")
         choices = [(i18n.label(f"tune.objective.{name}"), name) for name in names]
@@ -110,7 +117,13 @@ class TuneTab:
         self.open_button.click(self.open, self.earlier, self.outputs, **wiring.quiet)
         for event in (self.save.click, self.name.submit):
             event(self.keep, [self.shown, self.name], [self.name, self.form.source], **quick)
-        writers = {"md": markdown, "csv": csv_text, "json": json_text, "html": bench_html.tuning_page}
+        self.form.wire(wiring)
+        writers: dict[str, Callable[[dict[str, Any]], str]] = {
+            "md": markdown,
+            "csv": csv_text,
+            "json": json_text,
+            "html": bench_html.tuning_page,
+        }
         self.result.wire(wiring, self.shown, writers, "draftboard-tuning")
 
     def start(self, packed: str, *values: Any) -> Iterator[list[Any]]:

@@ -45,7 +45,7 @@ def _recommendation(report: Report) -> Markup:
         tr(f"tune.reason.{code}", speedup=interval(report["speedup"])),
         flat,
         schedule,
-        tr(f"tune.objective.{report['objective']}"),
+        tr("tune.ranked", what=tr(f"tune.objective.{report['objective']}")),
     )
 
 
