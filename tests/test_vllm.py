@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -19,8 +20,9 @@ from playground.engines import EngineContext
 from playground.errors import PlaygroundError
 from playground.events import Heartbeat, Loading, RunFinished, RunStarted, Step
 from playground.metrics import RunResult
-from playground.process import EngineProcess
+from playground.process import EngineProcess, _shared_memory
 from tests import tiny
+from tests.children import children
 
 pytestmark = [
     pytest.mark.vllm,
@@ -73,20 +75,17 @@ def draft_model(model: str, k: int = 3, **options: Any) -> Speculation:
 @contextmanager
 def loaded(of: RunConfig, context: EngineContext) -> Iterator[EngineProcess]:
     """An engine process; when it is closed nothing of it may be left."""
-    before = left_behind()
+    before = children()
     engine = EngineProcess("playground.engines.vllm", of, context)
+    shared: set[Path] = set()
     try:
         list(engine.load())
+        shared = _shared_memory(engine.pid)
         yield engine
     finally:
         engine.close()
-        assert left_behind() <= before
-
-
-def left_behind() -> set[Any]:
-    """This process's descendants, and the shared memory that vLLM's processes talk through."""
-    shared = {name for name in os.listdir("/dev/shm") if name.startswith(("psm_", "vllm"))}
-    return {*psutil.Process().children(recursive=True), *shared}
+        assert children() <= before
+        assert not [segment for segment in shared if segment.exists()]
 
 
 def run(engine: EngineProcess, of: RunConfig, prompt: str = PROMPT, run_id: str = "a") -> list[Any]:
@@ -318,7 +317,7 @@ def test_another_draft_model_and_a_restart_with_another_k(context, plain):
 
 
 def test_a_load_that_is_cancelled_leaves_nothing(context):
-    before = left_behind()
+    before = children()
     loading = EngineProcess("playground.engines.vllm", NGRAM, context).load()
     stages = set()
     for event in loading:
@@ -326,7 +325,7 @@ def test_a_load_that_is_cancelled_leaves_nothing(context):
         if stages & {"weights", "start", "config"} - {""} and len(stages) > 2:
             break
     loading.close()
-    assert left_behind() <= before
+    assert children() <= before
 
 
 def test_kill_9_of_a_worker_is_one_typed_error(context):

@@ -186,7 +186,7 @@ class Run:
             num_accepted_tokens=accepted,
             truncated=self._ending if piece.finish else None,
             target_candidates=tuple(_candidates(s, self._candidates) for s in scored),
-            logit_gaps=_gaps(scored, self._config.sampling.temperature) if scored else (),
+            logit_gaps=_gaps(scored, self._candidates) if scored and self._config.sampling.greedy else (),
         )
         self._index += 1
         self._count += n
@@ -331,12 +331,13 @@ def _candidates(scored: Scored, most: int) -> tuple[Candidate, ...]:
     return tuple(Candidate(UNKNOWN_TOKEN_ID, text, math.exp(logprob)) for text, logprob in best)
 
 
-def _gaps(scored: tuple[Scored, ...], temperature: float) -> tuple[float, ...]:
-    """Per position the best logit minus the second best; () where fewer than two are said."""
+def _gaps(scored: tuple[Scored, ...], asked: int) -> tuple[float, ...]:
+    """Per position the best logit minus the second best; () where fewer than two, or than were asked for, are said."""
     gaps = []
     for item in scored:
         best = sorted((logprob for _, logprob in item.best), reverse=True)[:2]
-        if len(best) < 2 or not all(map(math.isfinite, best)):
+        # Servers that list them by text merge tokens that read alike: the second best may then be missing.
+        if len(item.best) < max(2, asked) or not all(map(math.isfinite, best)):
             return ()
-        gaps.append((best[0] - best[1]) * (temperature or 1.0))
+        gaps.append(best[0] - best[1])
     return tuple(gaps)

@@ -171,6 +171,8 @@ class Session:
         info, title = server.info, dialect(server.info.kind).title
         untold = server.told.untold(speculative=config.speculation is not None)
         warnings = list(untold.values())
+        if self._options.candidates and not config.sampling.greedy:
+            warnings.append("The server's probabilities may be those before temperature and filters.")
         if config.speculation is not None and info.speculates is False:
             warnings.append(f"The server {server.client.url} does not speculate.")
         return {
