@@ -314,7 +314,11 @@ def _targets(name: str, d2t: "Tensor | None", shape: "Eagle3Shape") -> "Tensor":
     if d2t.shape != drafts.shape or d2t.is_floating_point():
         raise _bad(name, f"d2t is of size {tuple(d2t.shape)}, its config.json says {shape.draft_vocab_size}")
     targets = drafts + d2t.long()
-    if bool((targets < 0).any()) or bool((targets >= shape.vocab_size).any()) or len(targets.unique()) != len(targets):
+    if (
+        bool((targets < 0).any())
+        or bool((targets >= shape.vocab_size).any())
+        or len(set(targets.tolist())) != len(targets)
+    ):
         raise _bad(name, "d2t leads out of the vocabulary, or twice to the same token")
     return targets
 

@@ -28,11 +28,11 @@ RECIPE: dict[str, Any] = {
     "max_length": 128,
     "max_answer": 32,
     "generate_batch": 64,
-    "draft_vocab_size": 160,
+    "draft_vocab_size": 256,
     "unroll_steps": 3,
-    "passes": 12,
+    "passes": 20,
     "batch_tokens": 1024,
-    "learning_rate": 5e-3,
+    "learning_rate": 1e-2,
     "evaluations": 1,
     "dtype": "float32",
 }
@@ -48,8 +48,8 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     with torch.no_grad():
         for layer in model.model.layers:
-            layer.self_attn.o_proj.weight.mul_(0.2)
-            layer.mlp.down_proj.weight.mul_(0.2)
+            layer.self_attn.o_proj.weight.mul_(0.05)
+            layer.mlp.down_proj.weight.mul_(0.05)
         model.lm_head.weight.mul_(2)
     return tiny.save(folder, model, tiny.make_tokenizer())
 

@@ -59,7 +59,8 @@ class Drafter:
         if k > 0 and len(looked_up.token_ids):
             return looked_up
         most = k if self._options.draft_max_tokens is None else min(k, self._options.draft_max_tokens)
-        return self._model.propose(context, most)
+        draft: Draft = self._model.propose(context, most)
+        return draft
 
     def _look_up(self, context: Sequence[int], k: int) -> Draft:
         import torch

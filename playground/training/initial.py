@@ -79,9 +79,9 @@ def _from_last_layer(head: Eagle3Head, layers: Any) -> None:
     _copy(head.post_attention_layernorm, getattr(last, "post_attention_layernorm", None))
     attention, mlp = getattr(last, "self_attn", None), getattr(last, "mlp", None)
     names = ("q_proj", "k_proj", "v_proj")
-    parts = [getattr(attention, name, None) for name in names]
+    parts = [part for name in names if (part := getattr(attention, name, None)) is not None]
     size = head.shape.hidden_size
-    if all(part is not None for part in parts):
+    if len(parts) == len(names):
         joined = torch.cat([part.weight for part in parts])
         if joined.shape == (head.qkv_proj.weight.shape[0], size):
             head.qkv_proj.weight[:, size:] = joined.to("cpu", torch.float32)
@@ -94,7 +94,7 @@ def _from_last_layer(head: Eagle3Head, layers: Any) -> None:
     _copy(head.down_proj.weight, getattr(mlp, "down_proj", None))
 
 
-def _copy(into: nn.Parameter, part: Any) -> None:
+def _copy(into: torch.Tensor, part: Any) -> None:
     weight = getattr(part, "weight", None)
     if weight is not None and weight.shape == into.shape:
         into.copy_(weight)

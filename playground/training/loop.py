@@ -135,15 +135,17 @@ class Loop:
 
     def evaluate(self) -> Evaluation:
         """The head as it is now, on the held-out exchanges."""
-        losses, alive, hits = 0.0, 0.0, 0.0
+        steps, losses = self._options.unroll_steps, 0.0
+        alive, hits = torch.zeros(steps, dtype=torch.float64), torch.zeros(steps, dtype=torch.float64)
         self._head.eval()
         with torch.no_grad(), self._autocast():
             groups = self._packed(sorted(self._corpus.held_out, key=lambda i: len(self._corpus.sequences[i])))
             for group in groups:
                 found = self._unrolled(self._batch(group))
-                losses = losses + found.losses.sum().item() / len(groups)
-                alive, hits = alive + found.alive.double().cpu(), hits + found.hits.double().cpu()
-        acceptance = (hits / torch.as_tensor(alive).clamp(min=1)).tolist()
+                losses += found.losses.sum().item() / len(groups)
+                alive += found.alive.cpu()
+                hits += found.hits.cpu()
+        acceptance = (hits / alive.clamp(min=1)).tolist()
         return Evaluation(losses, tuple(acceptance))
 
     def _step(self, indices: list[int], done: float) -> None:
@@ -157,7 +159,7 @@ class Loop:
             losses = self._unrolled(batch).losses
         weights = self._options.step_weight ** torch.arange(len(losses), device=losses.device)
         self._optimizer.zero_grad()
-        (losses * weights).sum().backward()
+        torch.autograd.backward((losses * weights).sum())
         torch.nn.utils.clip_grad_norm_(self._head.parameters(), 1.0)
         self._optimizer.step()
         self._place = replace(self._place, tokens=self._place.tokens + int(batch.judged.sum()))

@@ -25,6 +25,7 @@ from playground.ui.problems import told
 from playground.ui.save import run_to_save
 from playground.ui.theme import HEAD, theme
 from playground.ui.train_tab import TrainTab
+from playground.ui.train_view import problem_html
 from playground.ui.tune_tab import TuneTab
 from playground.ui.wiring import Wiring
 
@@ -155,11 +156,14 @@ class TrainJoins:
         train = self.train
         tab.select(train.refresh, train.target, [train.target], **wiring.quick)
         tab.select(train.watch, None, [train.view, train.start, train.halt], **wiring.stream)
-        train.use.click(self.use, [train.target, train.name], [self.tabs, *self.column.outputs], **wiring.quick)
+        used = [self.tabs, train.view, *self.column.outputs]
+        train.use.click(self.use, [train.target, train.name], used, **wiring.quick)
 
     def use(self, target: str, name: str) -> Update:
-        with told():
+        try:
             return {**self.column.show(self.train.config_of(target, name)), self.tabs: gr.Tabs(selected="compare")}
+        except PlaygroundError as error:
+            return {self.train.view: problem_html(error)}
 
 
 def linked_runs(request: gr.Request) -> list[str]:
