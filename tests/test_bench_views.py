@@ -80,7 +80,7 @@ def test_every_verdict_is_shown(options, verdict):
 
 
 def test_too_few_prompts_and_nothing_at_all():
-    assert "too few for a 95 % interval" in report_html(bench_report(3))
+    assert "needs at least 6 prompts" in report_html(bench_report(3))
     assert "press Start" in report_html({"requests": []})
     assert "press Start" not in tuning_html(tune_report())
 

@@ -119,7 +119,7 @@ def judged(
     if not drafted:
         return Judgement("NO DRAFTS", "no_drafts", "Nothing was drafted, so there is nothing to judge.", {})
     if low is None or high is None:
-        text = f"{speedup.n} prompts are too few for a 95 % interval; run at least {LEAST}."
+        text = f"A 95 % interval needs at least {LEAST} prompts; measured so far: {speedup.n}."
         return Judgement("INCONCLUSIVE", "too_few", text, {"n": speedup.n, "least": LEAST})
     numbers = {"low": low, "high": high, "threshold": threshold}
     if high < 1.0:

@@ -99,8 +99,8 @@ STRINGS: dict[str, dict[str, str]] = {
         "zh-CN": "阈值 {threshold} 落在区间内；请增加提示词。",
     },
     "bench.reason.too_few": {
-        "en": "{n} prompts are too few for a 95 % interval; run at least {least}.",
-        "zh-CN": "{n} 个提示词不足以给出 95 % 区间；至少需要 {least} 个。",
+        "en": "A 95 % interval needs at least {least} prompts; measured so far: {n}.",
+        "zh-CN": "95 % 区间至少需要 {least} 个提示词；目前已测 {n} 个。",
     },
     "bench.reason.no_drafts": {
         "en": "Nothing was drafted, so there is nothing to judge.",

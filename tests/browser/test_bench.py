@@ -105,6 +105,25 @@ def test_refusals_stand_where_the_report_would(tab: Tab) -> None:
     page.locator("#bench-report .b-problem", has_text="no list of numbers").wait_for()
 
 
+def test_a_file_of_ones_own(board: Board, tab: Tab, tmp_path: Path) -> None:
+    page = tab()
+    bench(page)
+    (tmp_path / "mine.jsonl").write_text('{"prompt": "One"}\n{"prompt": "Two"}\n')
+    with page.expect_file_chooser() as chooser:
+        page.locator("#bench-file").click()
+    chooser.value.set_files(tmp_path / "mine.jsonl")
+    page.wait_for_function("document.querySelector('#bench-suite input').value === 'mine.jsonl'")
+    fill(page, max_tokens="8")
+    begin(page)
+    ended(page)
+    assert "mine.jsonl" in benchmarks(board)[0].title
+    (tmp_path / "bad.jsonl").write_text('{"promt": "One"}\n')
+    with page.expect_file_chooser() as chooser:
+        page.locator("#bench-file").click()
+    chooser.value.set_files(tmp_path / "bad.jsonl")
+    page.get_by_text("its keys are promt").first.wait_for()
+
+
 def test_chinese(tab: Tab) -> None:
     page = tab()
     bench(page)
