@@ -140,7 +140,7 @@ def import_text(
         if module.recognises(name, data):
             more = {}
             if hasattr(module, "refers") and (wanted := module.refers(name, data)):
-                more = {"beside": _other(wanted, beside or {})}
+                more = {"beside": _other(wanted, {} if beside is None else beside)}
             imported: Imported = module.read(name, data, keep_lossy=keep_lossy, **more)
             return imported
     titles = ", ".join(module.TITLE for module in discover(importers.PACKAGE).values())
@@ -154,7 +154,8 @@ def import_together(files: Mapping[str, bytes | str], *, keep_lossy: bool = Fals
     for name, content in files.items():
         data = _parse(name, decode(name, content))
         for module in discover(importers.PACKAGE).values():
-            if hasattr(module, "refers") and module.recognises(name, data) and module.refers(name, data) in files:
+            wanted = module.refers(name, data) if hasattr(module, "refers") and module.recognises(name, data) else None
+            if wanted and _bare(wanted) in files:
                 return import_text(name, content, keep_lossy=keep_lossy, beside=files)
     name, content = next(iter(files.items()))
     return import_text(name, content, keep_lossy=keep_lossy, beside=files)
@@ -179,9 +180,14 @@ class _Folder(Mapping[str, bytes]):
         return 0
 
 
+def _bare(path: str) -> str:
+    """A file's name without its folder, whatever system wrote it."""
+    return PurePosixPath(path.replace("\\", "/")).name
+
+
 def _other(wanted: str, files: Mapping[str, bytes | str]) -> object:
     """The data of a file that a command names, by its bare name; None where it did not come along."""
-    name = PurePosixPath(wanted.replace("\\", "/")).name
+    name = _bare(wanted)
     try:
         content = files[name]
     except KeyError:

@@ -14,8 +14,8 @@ from playground.config import Evidence, Preset, RunConfig, SamplingParams, Specu
 from playground.errors import PlaygroundError
 from playground.exchange import export_preset
 from playground.exporters import Export, vllm
-from playground.exporters._vllm_schema import METHODS, ServeConfig
 from playground.exporters._ledger import fields
+from playground.exporters._vllm_schema import METHODS, ServeConfig
 from playground.exporters._vllm_translate import translate
 from tests._presets import DRAFT_MODEL, NGRAM, presets
 
@@ -266,5 +266,5 @@ def test_losses_and_evidence_stand_in_the_file() -> None:
     text = of(vllm.export(DRAFT_MODEL), ".vllm.yaml")
     assert "# Measured 2026-11-29, runs: 01J0BASE, 01J0SPEC." in text
     assert "#   metrics: speedup = 1.871" in text
-    assert "#   sampling.stop (dropped): " in text
+    assert "#   sampling.seed, sampling.stop, system_prompt (dropped): " in text
     assert "\n# model: this line must stay a comment\n" in text

@@ -114,7 +114,6 @@ def test_one_configuration_in_its_many_spellings(text: str) -> None:
     ("line", "sentence"),
     [
         ("speculative-disable-by-batch-size: 8", "num_speculative_tokens_per_batch_size takes its place"),
-        ("spec-decoding-acceptance-method: typical_acceptance_sampler", "the old setting changed the output"),
         ("dtype: half", "dtype half is another name of float16"),
         ("host: 0.0.0.0", "belong to the server and not to a preset: host"),
         ("xyz-option: 3", "not known here: xyz_option"),
@@ -189,11 +188,36 @@ def test_mistakes_are_named(text: str, message: str) -> None:
     assert caught.value.hint
 
 
-def test_text_that_is_wrong_on_purpose_is_refused() -> None:
-    """Synthetic acceptance is for timing servers: its words are not the target's."""
-    inner = "{method: mtp, num_speculative_tokens: 2, rejection_sample_method: synthetic}"
-    with pytest.raises(PlaygroundError, match="wrong on purpose"):
-        import_text("x.yaml", f"model: a/b\nspeculative-config: {inner}\n")
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (
+            "speculative-config: {method: mtp, num_speculative_tokens: 2, rejection_sample_method: synthetic}",
+            "on purpose",
+        ),
+        (
+            "speculative-config: {model: c/d, num_speculative_tokens: 2, acceptance_method: typical}",
+            "would not choose",
+        ),
+        ("spec-decoding-acceptance-method: typical_acceptance_sampler", "would not choose"),
+    ],
+)
+def test_what_changed_the_output_is_refused_unless_kept_knowingly(line: str, words: str) -> None:
+    with pytest.raises(PlaygroundError, match=words) as caught:
+        import_text("x.yaml", f"model: a/b\n{line}\n")
+    assert caught.value.code == "changes_output"
+    kept = import_text("x.yaml", f"model: a/b\n{line}\n", keep_lossy=True)
+    assert said(kept, "left out")
+
+
+def test_a_command_takes_its_file_along() -> None:
+    """What the command line says wins, as in vLLM."""
+    file = {"serve.yaml": "model: a/b\nmax-num-seqs: 4\n" + SPEC}
+    found = import_text("x.sh", "vllm serve --config /etc/serve.yaml --max-num-seqs 8", beside=file).preset.config
+    assert (found.target, found.engine_options) == ("a/b", {"max_num_seqs": 8})
+    assert found.speculation is not None
+    with pytest.raises(PlaygroundError, match="names no model"):
+        import_text("x.sh", "vllm serve --config serve.yaml")
 
 
 @pytest.mark.parametrize(

@@ -3,17 +3,13 @@
 Knows quoting, line ends and comments; which flags there are is each importer's.
 """
 
-import io
 import re
-import shlex
 from collections.abc import Callable, Iterator
 
 from playground.errors import PlaygroundError
 
 MAX_CODE = 100_000
 """Characters of a command or snippet."""
-
-_ENDS = ("&&", "||", "|", ";", "&", ">", ">>", "\n")
 
 Flag = tuple[str, str | list[str] | bool]
 
@@ -27,35 +23,68 @@ def uncommented(text: str) -> str:
     return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith(("#", ";")))
 
 
+class Operator(str):
+    """A word that the shell keeps for itself: a line's end, `;`, `&&`, `|`, `>`."""
+
+    __slots__ = ()
+
+
 def words(name: str, text: str) -> list[str]:
-    """The words of a shell text; a line's end is the word "\\n".
+    """The words of a shell text, quotes and comments taken away; what ends a command is an `Operator`.
 
     Raises:
         PlaygroundError: too long, or quotes that do not match.
     """
     if len(text) > MAX_CODE:
         raise wrong(name, f"is longer than {MAX_CODE:,} characters", "Paste the command alone.")
-    lexer = shlex.shlex(_Lines(re.sub(r"\\\r?\n", " ", text)), posix=True, punctuation_chars=";&|<>\n")
-    lexer.whitespace, lexer.whitespace_split = " \t\r", True
-    try:
-        return ["\n" if set(word) == {"\n"} else word for word in lexer]
-    except ValueError as error:
-        raise wrong(name, f"is no shell command: {str(error).lower()}", "Check its quotes.") from None
+    return [Operator(token) if kind == "operator" else _word(name, token) for kind, token in _tokens(text)]
 
 
-class _Lines(io.StringIO):
-    """shlex skips a comment by reading its line; the line's end must stay, since it ends the command."""
+def _tokens(text: str) -> Iterator[tuple[str | None, str]]:
+    for match in _TOKEN.finditer(text):
+        if match.lastgroup in ("operator", "word"):
+            yield match.lastgroup, match[0]
 
-    def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override]
-        line = super().readline(-1 if size is None else size)
-        if line.endswith("\n"):
-            self.seek(self.tell() - 1)
-        return line
+
+_TOKEN = re.compile(
+    r"""(?P<space>(?:[ \t\r]|\\\r?\n)+)
+    | (?P<comment>\#[^\n]*)
+    | (?P<operator>\n|\d?[;&|<>]+)
+    | (?P<word>(?:[^\s'"\\;&|<>]|\\\r?\n|\\.|'[^']*'|"(?:[^"\\]|\\.)*"|'[^']*\Z|"(?:[^"\\]|\\.)*\Z|\\\Z)+)
+    | (?P<other>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+"""A comment begins a word; inside one `#` is like any letter."""
+
+_PIECE = re.compile(
+    r"""(?P<single>'[^']*') | (?P<double>"(?:[^"\\]|\\.)*") | (?P<joined>\\\r?\n) | (?P<escaped>\\.)
+    | (?P<plain>[^'"\\]+) | (?P<open>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def _word(name: str, token: str) -> str:
+    """One word without its quotes."""
+    parts = []
+    for match in _PIECE.finditer(token):
+        piece = match[0]
+        match match.lastgroup:
+            case "single":
+                parts.append(piece[1:-1])
+            case "double":
+                parts.append(re.sub(r"\\(?:\r?\n|([\\\"$`]))", lambda found: found[1] or "", piece[1:-1]))
+            case "escaped":
+                parts.append(piece[1])
+            case "plain":
+                parts.append(piece)
+            case "open":
+                raise wrong(name, "is no shell command: no closing quotation", "Check its quotes.")
+    return "".join(parts)
 
 
 def one_command(found: list[str], start: int) -> list[str]:
     """The words from `start` to where the shell begins another command."""
-    end = next((i for i in range(start, len(found)) if found[i] in _ENDS), len(found))
+    end = next((i for i in range(start, len(found)) if isinstance(found[i], Operator)), len(found))
     return found[start:end]
 
 

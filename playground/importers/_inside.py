@@ -1,5 +1,6 @@
 """What runs in a container, read by the importer of that server. Knows images and programs, no container format."""
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -35,7 +36,7 @@ def server_command(image: str, words: Sequence[str], environment: Mapping[str, s
     """The whole command line of a known server; None where it is none."""
     found = list(words)
     if len(found) >= 3 and found[0].rsplit("/", 1)[-1] in ("sh", "bash") and found[1] in ("-c", "-lc", "-ec"):
-        return found[2] if any(program in found[2] for program in _PROGRAMS) else None
+        return re.sub(r"\bexec\s+", "", found[2]) if any(program in found[2] for program in _PROGRAMS) else None
     programs = [word.rsplit("/", 1)[-1] for word in found]
     known = any(name in programs for name in _PROGRAMS) or any(word.startswith(("sglang.", "vllm.")) for word in found)
     if not known:

@@ -94,7 +94,9 @@ class Reading:
                 "Write it as nested YAML.",
                 code="bad_config",
             )
-        return {inner.replace("-", "_"): item for inner, item in value.items()}
+        found = Located({inner.replace("-", "_"): item for inner, item in value.items()})
+        found.lines = {inner.replace("-", "_"): line for inner, line in getattr(value, "lines", {}).items()}
+        return found
 
     def left_out(self, server: Iterable[str], known: Iterable[str]) -> None:
         """The keys nobody took: named, and refused where one looks like a slip of the pen."""

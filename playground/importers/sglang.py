@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from playground.config import SamplingParams
 from playground.errors import PlaygroundError
 from playground.exporters._sglang_schema import ALGORITHMS, CHAINS, Preferred, Serve
@@ -231,17 +233,13 @@ def _verification(reading: Reading, options: Values) -> None:
             options[name] = threshold
 
 
-class _Thresholds(Serve):
-    """The two thresholds alone."""
+class _Thresholds(BaseModel):
+    """The two that accept more than the target's own tokens where they are below 1."""
 
-    model_path: str = "-"
-    dtype: Any = "auto"
-    tp_size: Any = 1
-    max_running_requests: Any = 1
-    sampling_defaults: Any = "openai"
-    preferred_sampling_params: Any = None
-    speculative_accept_threshold_single: Any = None
-    speculative_accept_threshold_acc: Any = None
+    model_config = ConfigDict(extra="forbid")
+
+    speculative_accept_threshold_single: float = Field(1.0, ge=0, le=1)
+    speculative_accept_threshold_acc: float = Field(1.0, ge=0, le=1)
 
 
 def _sampling(reading: Reading) -> Values:
