@@ -82,19 +82,21 @@ def test_stop_keeps_what_is_done_and_resume_goes_on(board: Board, tab: Tab) -> N
     assert benchmarks(board)[0].status == "done"
 
 
-def test_it_goes_on_when_its_tab_is_closed(board: Board, tab: Tab) -> None:
+def test_it_goes_on_when_its_tab_is_closed_and_another_can_stop_it(board: Board, tab: Tab) -> None:
     page = tab()
     bench(page)
-    fill(page, count="6", max_tokens="30")
+    fill(page, count="40", max_tokens="60", repeats="9")
     begin(page)
     page.wait_for_function("+document.querySelector('#bench-progress progress')?.value >= 1")
     page.close()
     other = tab()
     bench(other)
     other.locator("#bench-stop:not(:disabled)").wait_for()
-    ended(other)
+    assert benchmarks(board)[0].status == "running"
     other.locator("#bench-report .b-verdict").wait_for()
-    assert benchmarks(board)[0].status == "done"
+    other.locator("#bench-stop").click()
+    ended(other)
+    assert benchmarks(board)[0].status == "cancelled"
 
 
 def test_refusals_stand_where_the_report_would(tab: Tab) -> None:
