@@ -11,7 +11,7 @@ from playground.decoding.eagle3 import Eagle3Head, Eagle3Shape
 from playground.decoding.hidden import HiddenStates
 from playground.decoding.model import CausalModel, ModelSession
 from playground.drafters import Draft
-from playground.headfiles import write_head
+from playground.headweights import write_head
 from tests import tiny
 
 DRAFT_VOCAB = 200

@@ -21,7 +21,8 @@ from playground.decoding.law import SamplingLaw
 from playground.decoding.model import CausalModel
 from playground.drafters.eagle3 import Drafter, Eagle3Options
 from playground.errors import PlaygroundError
-from playground.headfiles import head_config, read_head, read_shape, write_head
+from playground.headfiles import head_config, read_shape
+from playground.headweights import read_head, write_head
 from tests import heads, tiny
 from tests.rig import Rig
 
@@ -227,6 +228,7 @@ def test_unsaid_states_are_vllms_default(folder: Path) -> None:
         (lambda t: {k: v for k, v in t.items() if k != "fc.weight"}, "lacks fc.weight"),
         (lambda t: t | {"midlayer.self_attn.q_norm.weight": torch.ones(8)}, "does not know"),
         (lambda t: t | {"norm.weight": torch.ones(5)}, "norm is of size"),
+        (lambda t: t | {"embed_tokens.weight": torch.ones(7, 32)}, "embeddings"),
         (lambda t: t | {"norm.weight": torch.full((32,), torch.nan)}, "not numbers"),
         (lambda t: t | {"d2t": t["d2t"] + 1000}, "out of the vocabulary"),
         (lambda t: t | {"d2t": -torch.arange(len(t["d2t"]))}, "twice"),

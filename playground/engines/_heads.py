@@ -13,7 +13,8 @@ from playground.decoding.eagle3 import Eagle3Head, Eagle3Session
 from playground.decoding.hidden import HiddenStates
 from playground.engines._loading import Loaded
 from playground.errors import PlaygroundError
-from playground.headfiles import head_config, read_head, read_shape
+from playground.headfiles import head_config, read_shape
+from playground.headweights import read_head
 
 
 @dataclass(frozen=True, slots=True)

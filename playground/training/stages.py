@@ -16,7 +16,8 @@ from playground.engines._loading import Loaded, load
 from playground.engines._threads import set_threads
 from playground.errors import PlaygroundError
 from playground.gpu import describe
-from playground.headfiles import read_shape, write_head, write_json
+from playground.headfiles import read_shape, write_json
+from playground.headweights import read_head, write_head
 from playground.modelfiles import read_object
 from playground.suites._library import read_suite
 from playground.training.checkpoints import Place
@@ -197,8 +198,6 @@ class Stages:
     def _report(
         self, target: Loaded, exchanges: list[Exchange], coverage: float, best: Evaluation, place: Place, reason: str
     ) -> dict[str, Any]:
-        from playground.headfiles import read_head
-
         self._progress.stage("report", 0, note="Timing the target and the head.")
         module = target.model.module
         config = read_object(self._out / "config.json") or {}
