@@ -45,7 +45,11 @@ def test_shipped_presets_are_canonical_and_can_run_and_leave(name: str, settings
     check(preset.config)
     assert presets.explicit(preset.config) == preset.config
     for target in names(exporters.PACKAGE):
-        assert export_preset(preset, target).files
+        try:
+            assert export_preset(preset, target).files
+        except PlaygroundError as error:
+            # A system without such a method says so; ours and vLLM take every preset that we ship.
+            assert (error.code, target in ("preset", "vllm")) == ("not_expressible", False), target
 
 
 def test_the_default_is_shipped_and_first(settings: Settings) -> None:
