@@ -28,7 +28,7 @@ class RunLink:
         phase: "warm-up", "measure", "load", ...: the plan's own word.
         item, turn, repeat: which prompt, which turn of its conversation, which repetition, from 0.
         arm: "baseline", "speculative", or "again" (the second baseline of an A/A check).
-        candidate: which of a tuning's candidates; in a benchmark the run's place in its wave. level: runs in flight at once.
+        candidate: which of a tuning's candidates; in a benchmark the run's place in its wave. level: runs at once.
         wave: runs with the same level, arm and wave were in flight together; wall_seconds: how long they took together.
         cold: the engine was loaded for it, so that it is in no figure.
     """
@@ -48,8 +48,8 @@ class RunLink:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkRow:
-    """One benchmark or tuning. `status`: planned, running, done, cancelled, interrupted, error. In lists `plan` and `report` are
-    empty."""
+    """One benchmark or tuning. `status`: planned, running, done, cancelled, interrupted, error. In lists `plan` and
+    `report` are empty."""
 
     benchmark_id: str
     kind: str

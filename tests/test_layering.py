@@ -16,7 +16,8 @@ LAYERS: tuple[str, ...] = (
     " playground.detokenise playground.decoding playground.drafters playground.engines"
     " playground.exporters playground.importers",
     "playground.process playground.models playground.pairs playground.presets playground.evidence playground.exchange"
-    " playground.validation playground.modelfiles playground.headfiles playground.headweights playground.doctor playground.catalogue"
+    " playground.validation playground.modelfiles playground.headfiles playground.headweights playground.doctor"
+    " playground.catalogue"
     " playground.overrides playground.suites storage playground.drafters.* playground.engines.* playground.exporters.*"
     " playground.importers.*",
     "playground.doctor.trial playground.runner playground.stored_baseline playground.live playground.jobs"

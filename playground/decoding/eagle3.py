@@ -1,8 +1,8 @@
 """The EAGLE-3 draft head (Li et al. 2025): one decoder layer over the target's hidden states and the next embedding.
 
 At position i it reads the target's hidden states of token i, low, middle and high layers fused by one matrix, and the
-embedding of token i + 1, and gives the law of token i + 2 over a reduced vocabulary. Going on by itself it takes its own
-output in place of the target's states. The arithmetic and its variants are those of vLLM's `eagle3` (Llama).
+embedding of token i + 1, and gives the law of token i + 2 over a reduced vocabulary. Going on by itself it takes its
+own output in place of the target's states. The arithmetic and its variants are those of vLLM's `eagle3` (Llama).
 Tensors in, tensors out: knows no files, no sampling and no training.
 """
 

@@ -58,7 +58,7 @@ def server(preset: Preset) -> Server:
         image=IMAGE,
         versions=VERSIONS,
         port=PORT,
-        devices=serve["tp-size"] * serve.get("pp-size", 1) * serve.get("dp-size", 1),
+        devices=int(str(serve["tp-size"])) * int(str(serve.get("pp-size", 1))) * int(str(serve.get("dp-size", 1))),
         losses=tuple(books.losses),
         written=books.written,
         request=request(preset.config, top_k_off=-1),

@@ -10,7 +10,7 @@ from playground.errors import PlaygroundError
 from playground.importers import Imported, llama_cpp, sglang, tensorrt_llm, vllm
 from playground.importers._yaml import parse_yaml
 
-_IMAGES = (
+_IMAGES: tuple[tuple[str, list[str]], ...] = (
     ("vllm-openai", ["vllm", "serve"]),
     ("vllm-cpu", ["vllm", "serve"]),
     ("llama.cpp:", ["llama-server"]),
@@ -62,7 +62,8 @@ def read_command(name: str, text: str, files: Mapping[str, str], *, keep_lossy: 
         beside: Any = None
         if content is not None:
             beside = content if module is llama_cpp else parse_yaml(f"{name}, {wanted}", content)
-        return module.read(name, text, keep_lossy=keep_lossy, beside=beside)
+        found: Imported = module.read(name, text, keep_lossy=keep_lossy, beside=beside)
+        return found
     raise PlaygroundError(f"{name}: starts no server we know.", "Known are vLLM, SGLang, TensorRT-LLM and llama.cpp.")
 
 

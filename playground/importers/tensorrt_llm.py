@@ -163,7 +163,7 @@ def _engine_options(reading: Reading) -> Values:
         "tensor_parallel_size": "tensor_parallel_size", "pipeline_parallel_size": "pipeline_parallel_size",
         "max_batch_size": "max_num_seqs", "max_seq_len": "max_model_len", "max_num_tokens": "max_num_batched_tokens",
     }  # fmt: skip
-    options = {key: reading.whole(theirs, value) for theirs, key in names.items()
+    options: Values = {key: reading.whole(theirs, value) for theirs, key in names.items()
                if (value := reading.values.pop(theirs, None)) is not None}  # fmt: skip
     cache = reading.inside("kv_cache_config")
     if (kind := cache.pop("dtype", None)) is not None:
