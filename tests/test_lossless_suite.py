@@ -9,8 +9,8 @@ from playground import models
 from playground.engines import EngineContext
 from tests.benchmarks import arms, lossless, report
 
-TOKENS = 16
-PROMPTS = report.prompts(report.SUITE)
+TOKENS = 12
+PROMPTS = report.prompts(report.SUITE, 8)
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
