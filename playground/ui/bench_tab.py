@@ -87,7 +87,7 @@ class BenchTab:
         self.stop_button.click(self.stop, None, None, **quick)
         self.resume_button.click(self.resume, self.earlier, **stream)
         self.open_button.click(self.open, self.earlier, self.outputs, **wiring.quiet)
-        self.forget_button.click(self.forget, self.earlier, self.earlier, **quick)
+        self.forget_button.click(self.forget, self.earlier, self.earlier, **wiring.quiet)
         self.form.wire(wiring)
         writers: dict[str, Callable[[dict[str, Any]], str]] = {
             "md": markdown,

@@ -116,7 +116,7 @@ class TuneTab:
         self.resume_button.click(self.resume, self.earlier, **stream)
         self.open_button.click(self.open, self.earlier, self.outputs, **wiring.quiet)
         for event in (self.save.click, self.name.submit):
-            event(self.keep, [self.shown, self.name], [self.name, self.form.source], **quick)
+            event(self.keep, [self.shown, self.name], [self.name, self.form.source], **wiring.quiet)
         self.form.wire(wiring)
         writers: dict[str, Callable[[dict[str, Any]], str]] = {
             "md": markdown,

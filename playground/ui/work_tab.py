@@ -70,7 +70,7 @@ class WorkForm:
         self.inputs: list[Any] = [self.source, self.suite, self.file, self.count, self.max_tokens]
 
     def wire(self, wiring: Wiring) -> None:
-        self.upload.upload(self.take_file, self.upload, [self.file, self.suite], **wiring.quick)
+        self.upload.upload(self.take_file, self.upload, [self.file, self.suite], **wiring.quiet)
 
     def take_file(self, path: str) -> list[Any]:
         """An uploaded file becomes the chosen suite, under its own name; refused at once where a line is wrong."""
