@@ -183,8 +183,10 @@ class _Work:
         if any(sample.cold for sample in samples) and not any(s.result.status == "error" for s in samples):
             samples = yield from self._run(group)
         failed = [s for s in samples if s.result.status == "error"]
+        if failed and _prompts_fault(failed[0]):
+            return
         self._failed_in_a_row = self._failed_in_a_row + 1 if failed else 0
-        if failed and (self._failed_in_a_row >= MOST_FAILURES or _never_ran(failed[0])):
+        if failed and (self._failed_in_a_row >= MOST_FAILURES or not failed[0].prompt_ids):
             raise _gave_up(failed[0])
         if any(sample.result.status == "cancelled" for sample in samples):
             raise PlaygroundError("A run was cancelled from outside.", "Resume the benchmark.", code="cancelled")
@@ -302,10 +304,9 @@ def shortened(sampling: SamplingParams, tokens: int) -> SamplingParams:
     return sampling.model_copy(update={"max_tokens": tokens, "min_tokens": min(sampling.min_tokens, tokens)})
 
 
-def _never_ran(sample: Sample) -> bool:
-    """Whether a run failed before it began, and not for its prompt's sake: then so will the next."""
-    code = sample.finish.code if sample.finish else ""
-    return not sample.prompt_ids and code not in ("prompt_too_long", "bad_prompt")
+def _prompts_fault(sample: Sample) -> bool:
+    """Whether a run failed for its prompt's sake: the next one may well be run."""
+    return sample.finish is not None and sample.finish.code in ("prompt_too_long", "bad_prompt")
 
 
 def _kind(group: Group) -> str:
