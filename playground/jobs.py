@@ -7,12 +7,15 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
+from typing import TYPE_CHECKING
 
 from playground.comparison import Arm
 from playground.events import Event
-from storage import RunInfo
 
-Tagged = Generator[tuple[RunInfo, Event], None, None]
+if TYPE_CHECKING:
+    from storage import RunInfo
+
+Tagged = Generator[tuple["RunInfo", Event], None, None]
 """Events with the run they belong to."""
 
 

@@ -10,11 +10,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-from sqlite_utils import Database
+from typing import TYPE_CHECKING
 
 from playground.errors import PlaygroundError
-from storage.schema import migrate
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
 
 PATIENCE = 10.0
 """Seconds a read, or a write that must succeed, waits for other writers."""
@@ -39,10 +40,12 @@ class Connections:
         except OSError as error:
             raise _cannot_open(path, error.strerror or str(error)) from None
         with self.writing() as db:
+            from storage.schema import migrate  # sqlite_utils takes a second to import; `--help` needs none of it
+
             migrate(db)
 
     @contextmanager
-    def reading(self) -> Iterator[Database]:
+    def reading(self) -> Iterator["Database"]:
         """A connection for queries; each statement sees the newest committed state."""
         db = self._take()
         try:
@@ -53,7 +56,7 @@ class Connections:
             self._give(db)
 
     @contextmanager
-    def writing(self, patience: float = PATIENCE) -> Iterator[Database]:
+    def writing(self, patience: float = PATIENCE) -> Iterator["Database"]:
         """A connection inside one transaction, committed at the end of the block, undone by an exception in it.
 
         Args:
@@ -79,7 +82,7 @@ class Connections:
             while self._free:
                 self._free.pop().close()
 
-    def _take(self) -> Database:
+    def _take(self) -> "Database":
         with self._lock:
             if self._free:
                 return self._free.pop()
@@ -88,12 +91,12 @@ class Connections:
         except sqlite3.Error as error:
             raise storage_error(self.path, error) from error
 
-    def _give(self, db: Database) -> None:
+    def _give(self, db: "Database") -> None:
         with self._lock:
             self._free.append(db)
 
 
-def _connect(path: Path) -> Database:
+def _connect(path: Path) -> "Database":
     connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
     try:
         connection.row_factory = sqlite3.Row
@@ -105,6 +108,8 @@ def _connect(path: Path) -> Database:
     except sqlite3.Error:
         connection.close()
         raise
+    from sqlite_utils import Database
+
     return Database(connection, recursive_triggers=False, execute_plugins=False)
 
 

@@ -8,11 +8,9 @@ Knows no events and no Python types.
 from sqlite_utils import Database, Migrations
 
 from playground.errors import PlaygroundError
+from storage.search import SEARCHED
 
 migrations = Migrations("draftboard")
-
-SEARCHED = ("run_id", "prompt", "output", "target", "draft_model", "method", "note")
-"""Columns of `runs` that the history's search reads."""
 
 RUNS = """
 CREATE TABLE runs (

@@ -5,12 +5,15 @@ run's distinct single characters and pairs of them, for the shorter ones. Knows 
 """
 
 from itertools import pairwise
-from typing import Any
-
-from sqlite_utils import Database
+from typing import TYPE_CHECKING, Any
 
 from storage.rows import clean
-from storage.schema import SEARCHED
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
+
+SEARCHED = ("run_id", "prompt", "output", "target", "draft_model", "method", "note")
+"""Columns of `runs` that the history's search reads."""
 
 MAX_SEARCH = 200
 """Characters of a search that are looked at."""
@@ -33,7 +36,7 @@ def condition(search: str) -> tuple[list[str], list[Any]]:
     return parts, values
 
 
-def index_short(db: Database, run: int) -> None:
+def index_short(db: "Database", run: int) -> None:
     """Bring `runs_short` up to date with a row of `runs` whose texts were written."""
     texts = db.execute(f"SELECT {', '.join(SEARCHED)} FROM runs WHERE id = ?", [run]).fetchone()
     db.execute("INSERT OR REPLACE INTO runs_short(rowid, grams) VALUES (?, ?)", [run, grams(*texts)])

@@ -6,8 +6,7 @@ Knows rows and SQL; not when to write (recorder.py) nor where events come from.
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
-
-from sqlite_utils import Database
+from typing import TYPE_CHECKING
 
 from playground.config import RunConfig
 from playground.errors import PlaygroundError
@@ -16,6 +15,9 @@ from playground.metrics import FOLD_VERSION, RunResult
 from storage import rows
 from storage.owner import this_process
 from storage.search import index_short
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
 
 METRIC_COLUMNS = (
     "num_prompt_tokens", "num_delivered", "num_delivered_accepted", "num_steps", "num_drafting_steps",
@@ -74,7 +76,7 @@ class Unwritten:
                 self.ended = True
         self.last_at = max(self.last_at, getattr(event, "at", 0.0))
 
-    def write(self, db: Database, run: int) -> None:
+    def write(self, db: "Database", run: int) -> None:
         """Into the open transaction; `written` when it is committed, or the same again when it is not.
 
         Raises:
@@ -105,7 +107,7 @@ class Unwritten:
         self._changes |= columns | {"exact": exact}
 
 
-def insert_run(db: Database, info: RunInfo) -> int:
+def insert_run(db: "Database", info: RunInfo) -> int:
     """A new row of `runs`, in state "running", owned by this process; its `id`.
 
     Raises:
@@ -142,14 +144,14 @@ def insert_run(db: Database, info: RunInfo) -> int:
     return run
 
 
-def insert(db: Database, table: str, values: rows.Row) -> int:
+def insert(db: "Database", table: str, values: rows.Row) -> int:
     """One row; its rowid. Plain SQL: sqlite-utils' insert looks the schema up each time, hundreds of times a second."""
     marks = ", ".join("?" * len(values))
     cursor = db.execute(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})", list(values.values()))
     return int(cursor.lastrowid)
 
 
-def update_run(db: Database, run: int, columns: rows.Row) -> None:
+def update_run(db: "Database", run: int, columns: rows.Row) -> None:
     names = ", ".join(f"{name} = ?" for name in columns)
     db.execute(f"UPDATE runs SET {names} WHERE id = ?", [*columns.values(), run])
 

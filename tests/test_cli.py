@@ -170,7 +170,7 @@ def test_flags_override_the_preset(shell: Shell) -> None:
         (("run", "--prompt", "x", "--method", "draft_model"), "needs a draft model"),
         (
             ("run", "--prompt", "x", "--method", "draft_model", "--match", "earliest"),
-            "match is an option of method ngram",
+            "match is an option of method",
         ),
         (("run", "--prompt", "x", "--method-option", "match"), "“match” is no KEY=VALUE"),
         (("run", "--prompt", "x", "--method-option", "foo=1"), "foo: is not a known key"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from storage import Store, history
-from storage.schema import SEARCHED
+from storage.search import SEARCHED
 from storage.writer import METRIC_COLUMNS
 from tests.runs import CONFIG, plain, stored
 
