@@ -5,6 +5,7 @@ Knows no part of the product beyond settings and models.
 
 import importlib.util
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,6 +40,11 @@ MISSING = {
 """Marker -> why its tests cannot run, where they cannot."""
 
 
+_BEGUN = time.monotonic()
+MINUTES = float(os.environ.get("DRAFTBOARD_TEST_MINUTES", "inf"))
+LATE = "no time was left for them (DRAFTBOARD_TEST_MINUTES)"
+
+
 def default_model_folder() -> Path | None:
     folder = OPERATORS.models_folder / models.DEFAULT
     return folder if folder.is_dir() and not models.inspect(models.DEFAULT, folder).problem else None
@@ -54,16 +60,30 @@ def _missing() -> dict[str, str]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where CI is set nothing is skipped for want of a tool: such tests run, and fail. Browser tests run last."""
-    items.sort(key=lambda item: "browser" in item.keywords)
-    missing = {} if machine.in_ci() else _missing()
+    """Where CI is set nothing is skipped for want of a model or a browser: such tests run, and fail.
+
+    Tests with a browser run late, those with vLLM, which loads for a minute at a time, last.
+    """
+    items.sort(key=lambda item: 2 * ("vllm" in item.keywords) + ("browser" in item.keywords))
+    missing = _missing()
+    if machine.in_ci():
+        missing = {marker: why for marker, why in missing.items() if marker == "vllm"}
     for marker, why in missing.items():
         for item in items:
             if marker in item.keywords:
                 item.add_marker(pytest.mark.skip(reason=why))
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """DRAFTBOARD_TEST_MINUTES bounds the whole: past it no further test with vLLM is begun, and the summary says so."""
+    if "vllm" in item.keywords and time.monotonic() - _BEGUN > MINUTES * 60:
+        pytest.skip(LATE)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    late = [report for report in terminalreporter.stats.get("skipped", []) if LATE in str(report.longrepr)]
+    if late:
+        terminalreporter.write_line(f"SKIPPED {len(late)} tests with vLLM: {LATE}", red=True, bold=True)
     for marker, why in _missing().items():
         if any(why in str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])):
             terminalreporter.write_line(f"SKIPPED all `{marker}` tests: {why}", red=True, bold=True)

@@ -1,7 +1,8 @@
 """The child process of a training: runs the stages one after another, each from where an earlier session left it.
 
-`python -m playground.training.worker OUT`; what to do stands in OUT/work/order.json. A termination signal, or the end
-of its standard input (its parent has gone), makes it save and end. Knows every stage, and no page or command line.
+`python -m playground.training.worker OUT`; what to do stands in order.json in its folder “work”. A termination signal,
+or the end of its standard input (its parent has gone), makes it save and end. Knows every stage, and no page or command
+line.
 """
 
 import json
