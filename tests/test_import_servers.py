@@ -359,7 +359,7 @@ def test_a_transformers_script_is_read_and_never_run(tmp_path: Path) -> None:
         "tok = AutoTokenizer.from_pretrained('a/b')\n"
         "model = AutoModelForCausalLM.from_pretrained('a/b', torch_dtype=torch.bfloat16)\n"
         "small = AutoModelForCausalLM.from_pretrained('c/d')\n"
-        "out = model.generate(**tok('x', return_tensors='pt'), assistant_model=small, do_sample=True, temperature=0.5)\n"
+        "out = model.generate(**tok('x', return_tensors='pt'), assistant_model=small, do_sample=True, temperature=.5)\n"
     )
     imported = import_text("x.py", text)
     assert imported.preset.config.dtype == "bfloat16"

@@ -151,7 +151,7 @@ def _script(preset: Preset, values: dict[str, Any]) -> str:
     given |= {key: repr(value) for key, value in values["generate"].items()}
     given |= {"tokenizer": "tokenizer"} if "stop_strings" in values["generate"] else {}
     if config.sampling.ignore_eos:
-        given["eos_token_id"] = "[]"
+        given["eos_token_id"] = "-1"  # no token: it goes on to the end
     lines += [
         "output = model.generate(",
         "    **inputs,",

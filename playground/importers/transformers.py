@@ -120,7 +120,7 @@ def _sampling(reading: Reading, calls: list[ast.Call], literals: Literals) -> Va
     seed = next((call for call in calls if called(call) == "set_seed" and call.args), None)
     if seed is not None and isinstance(value := literals.value("seed", seed.args[0]), int):
         sampling["seed"] = value
-    if values.pop("eos_token_id", None) == []:
+    if values.pop("eos_token_id", None) == -1:
         sampling["ignore_eos"] = True
     return {key: value for key, value in sampling.items() if key in SamplingParams.model_fields}
 

@@ -77,3 +77,67 @@ def test_a_file_that_is_no_config_is_refused_by_name(tab: Tab, tmp_path: Path) -
     said = page.locator("#export-read").inner_text()
     assert "odd.yaml" in said
     assert "temperature" in said
+
+
+def system(page: Any, title: str, file: str) -> None:
+    page.locator("#export-system input").click()
+    page.get_by_role("option", name=title, exact=True).click()
+    page.locator("#export-view .e-file h4", has_text=file).first.wait_for()
+
+
+def test_losses_stand_first_then_the_checks_then_files_for_every_system(tab: Tab) -> None:
+    page = tab()
+    page.locator("[data-tab-id=export]").click()
+    page.locator("#export-form .segments label").nth(1).click()
+    page.locator("#export-preset input").click()
+    page.get_by_role("option", name="default", exact=True).click()
+    for title, file in (
+        ("vLLM", ".vllm.yaml"),
+        ("SGLang", ".sglang.yaml"),
+        ("TensorRT-LLM", ".trtllm.yaml"),
+        ("llama.cpp", ".llama.ini"),
+        ("Docker", "compose.yaml"),
+        ("Kubernetes", ".k8s.yaml"),
+        ("Transformers", ".transformers.py"),
+    ):
+        system(page, title, file)
+        order = page.locator("#export-view section").evaluate_all("(all) => all.map((one) => one.className)")
+        assert order[:2] == ["e-losses", "e-checks"]
+        checks = page.locator("#export-view .e-checks tr").all_inner_texts()
+        assert [text[0] for text in checks] == ["A", "B", "C"]
+        assert "passed" in checks[0]
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download all (zip)").click()
+    assert Path(download.value.path()).read_bytes()[:2] == b"PK"
+
+
+def test_what_changed_since_the_previous_export_is_shown(tab: Tab) -> None:
+    page = tab()
+    page.locator("[data-tab-id=export]").click()
+    page.locator("#export-form .segments label").nth(1).click()
+    for name in ("default", "three"):
+        page.locator("#export-preset input").click()
+        page.get_by_role("option", name=name, exact=True).click()
+        page.locator("#export-view .e-file h4", has_text=f"{name}.vllm.yaml").first.wait_for()
+    page.get_by_role("button", name="Changes").click()
+    old = "".join(page.locator("#export-view .e-old").all_inner_texts())
+    new = "".join(page.locator("#export-view .e-new").all_inner_texts())
+    assert "num_speculative_tokens: 4" in old
+    assert "num_speculative_tokens: 3" in new
+
+
+def test_an_old_command_pasted_is_brought_up_to_date(tab: Tab) -> None:
+    page = tab()
+    page.locator("[data-tab-id=export]").click()
+    paste = page.locator("#export-paste textarea")
+    paste.fill("llama-server -m t.gguf -md d.gguf --draft-max 6")
+    page.locator("#export-read-pasted").click()
+    page.locator("#export-use").wait_for()
+    assert "spec-draft-n-max" in page.locator("#export-read").inner_text()
+    paste.fill("model-path: a/b\nspeculative-algorithm: NEXTN\nspeculative-accept-threshold-acc: 0.2\n")
+    page.locator("#export-read-pasted").click()
+    page.locator("#export-read .problem").wait_for()
+    assert "changes the output" in page.locator("#export-read").inner_text()
+    page.locator("#export-keep input").check()
+    page.locator("#export-read-pasted").click()
+    page.locator("#export-read li", has_text="kept knowingly").wait_for()
