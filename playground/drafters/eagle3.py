@@ -51,7 +51,8 @@ class Drafter:
 
         kept = self._known.keep(context)
         if kept - 1 < self._session.length:
-            self._session.rewind(max(kept - 1, 0))
+            # One position is read anew also where the context only lost its end: drafting goes on from its output.
+            self._session.rewind(max(min(kept - 1, len(context) - 2), 0))
             self._output = None
         self._read(context)
         read, output = self._session.length, self._output
