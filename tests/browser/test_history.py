@@ -87,7 +87,7 @@ def test_a_replay_keeps_its_own_time_and_can_be_stopped(board: Board, tab: Tab) 
     page = tab()
     choose(page, "slow")
     ask(page, "tortoise")
-    page.locator("#pane-baseline .db-pane-box span").nth(40).wait_for()
+    page.locator("#pane-baseline .db-pane-box span").nth(200).wait_for()
     page.locator("#stop").click()
     finished(page)
     before = board.runs().total

@@ -38,7 +38,7 @@ def pick(page: Any, which: str, name: str) -> None:
     field = page.locator(f"#pairs-{which} input")
     field.click()
     field.fill(name)
-    page.get_by_role("option", name=name, exact=True).click()
+    page.get_by_role("option", name=name, exact=True).last.click()  # another list may still be closing
 
 
 def verdict(page: Any, words: str) -> None:
