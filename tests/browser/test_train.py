@@ -17,7 +17,7 @@ Tab = Callable[..., Any]
 @pytest.fixture(scope="module")
 def target(board: Board) -> str:
     """A tiny model among the application's own."""
-    tiny.make_model(board.data / "models" / "tiny-target", max_position_embeddings=128)
+    tiny.make_model(board.data / "models" / "tiny-target", max_position_embeddings=256)
     return "tiny-target"
 
 
@@ -27,8 +27,8 @@ def opened(page: Any) -> None:
 
 
 def fill(page: Any, target: str, name: str, **numbers: int) -> None:
-    page.locator("#train-target input").fill(target)
-    page.keyboard.press("Tab")
+    page.locator("#train-target input").click()
+    page.get_by_role("option", name=target, exact=True).click()
     page.locator("#train-name textarea, #train-name input").fill(name)
     for field, value in numbers.items():
         page.locator(f"#train-{field} input").fill(str(value))
@@ -64,7 +64,7 @@ def test_a_training_is_followed_stopped_continued_and_used(tab: Tab, board: Boar
         page.locator("#train-upload").click()
     chooser.value.set_files(prompts)
     page.locator("#train-prompts").get_by_text("mine.txt: 2 prompts").wait_for()
-    fill(page, target, "tiny-head", tokens=3000, max_length=64, vocab=128, passes=30)
+    fill(page, target, "tiny-head", tokens=3000, max_length=128, vocab=128, passes=30)
     page.locator("#train-start").click()
     says(page, "Training the head")
     # Another page finds it at work; leaving the first one does not end it.
@@ -78,7 +78,7 @@ def test_a_training_is_followed_stopped_continued_and_used(tab: Tab, board: Boar
         other.locator("#train-upload").click()
     chooser.value.set_files(prompts)
     other.locator("#train-prompts").get_by_text("mine.txt").wait_for()
-    fill(other, target, "tiny-head", tokens=3000, max_length=64, vocab=128, passes=3)
+    fill(other, target, "tiny-head", tokens=3000, max_length=128, vocab=128, passes=3)
     other.locator("#train-start").click()
     says(other, "What it promises here")
     assert (board.data / "models" / "tiny-head" / "model.safetensors").exists()
