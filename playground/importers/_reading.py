@@ -5,6 +5,7 @@
 
 import difflib
 from collections.abc import Iterable, Mapping
+from pathlib import PurePath
 from typing import Any
 
 from playground.config import Preset, RunConfig
@@ -124,7 +125,7 @@ class Reading:
         """The preset. Raises PlaygroundError for values that no preset can hold."""
         preset = {
             "name": name_from(self.name),
-            "description": f"Imported from {self.name[:200]} ({title}).",
+            "description": f"Imported from {PurePath(self.name).name[:200]} ({title}).",
             "config": config,
         }
         checked_document(RunConfig, config, self.name)

@@ -6,6 +6,7 @@ it looks like a slip of the pen. Nothing of the input is run.
 
 import difflib
 import re
+from pathlib import PurePath
 from typing import Any
 
 from playground.config import SamplingParams
@@ -98,7 +99,8 @@ def read(name: str, data: object, *, keep_lossy: bool = False, beside: object = 
     said += [f"{key} is left out: it is no plain value in the snippet." for key in unread]
     said += _left_out(name, values, raw)
     config = _config(name, values, raw, said)
-    preset = {"name": name_from(name), "description": f"Imported from {name[:200]} (vLLM).", "config": config}
+    description = f"Imported from {PurePath(name).name[:200]} (vLLM)."
+    preset = {"name": name_from(name), "description": description, "config": config}
     return Imported(preset_file.read(name, preset).preset, tuple(said))
 
 
