@@ -55,8 +55,11 @@ def translate(preset: Preset) -> Ledger:
     books.lose("dtype", "dropped", "number formats are a property of the model file: choose its quantisation")
     books.take([("max_model_len", "num_ctx")])
     _sampling(books)
-    if config.system_prompt and '"""' in config.system_prompt:
-        books.lose("system_prompt", "dropped", "a Modelfile cannot hold a text with three quotes in a row")
+    text = config.system_prompt
+    if '"""' in text or text.startswith('"') or text.endswith('"'):
+        books.lose(
+            "system_prompt", "dropped", "a Modelfile cannot hold a text with three quotes, or quotes at its ends"
+        )
     elif config.system_prompt:
         books.put("system_prompt", config.system_prompt, "SYSTEM")
     _speculation(config.speculation, books)
