@@ -28,6 +28,10 @@ FEW = 12
 """Prompts below which recording and confirming share them; otherwise each has its half."""
 
 
+PRIOR = 6
+"""Measured prompts that a prediction counts for, while halving decides who is measured further."""
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """Where a tuning is; fields as `playground.bench.run.Progress`. `total` is what is expected so far."""
@@ -186,8 +190,17 @@ class _Work:
                 yield from self._waves(condition, rung, alive)
             else:
                 yield from self._one_by_one(condition, rung, alive, "confirm")
-            scores = {i: self.taken.ratios(condition, i, self.plan.objective).median for i in alive}
-            alive = better_half(scores, alive)
+            alive = better_half({i: self._score(condition, i) for i in alive}, alive)
+
+    def _score(self, condition: int, candidate: int) -> float | None:
+        """What it measured so far; after few prompts its prediction, where it holds, still says more than they do."""
+        found = self.taken.ratios(condition, candidate, self.plan.objective)
+        where = self.plan.conditions[condition]
+        predicted = self.predictions.get(candidate) if where.temperature == 0 and where.level == 1 else None
+        prior = predicted.speedup.median if predicted else None
+        if found.median is None or prior is None:
+            return found.median
+        return (found.n * found.median + PRIOR * prior) / (found.n + PRIOR)
 
     def _grid(self, items: Sequence[int]) -> Iterator[Progress]:
         yield from self._one_by_one(0, items, [c.index for c in self.plan.candidates], "grid")
