@@ -21,7 +21,7 @@ from playground.training.options import TrainOptions
 from playground.training.report import predictions
 from playground.training.states import DiskStates, LiveStates
 from playground.training.unroll import chain_mask, collated, unrolled
-from playground.training.vocabulary import chosen_tokens
+from playground.training.vocabulary import chosen_tokens, coverage
 from tests import heads, tiny
 
 torch.manual_seed(3)
@@ -88,10 +88,10 @@ def test_the_mask_shows_each_index_its_own_chain(count: int, step: int) -> None:
 
 def test_the_vocabulary_is_the_most_frequent() -> None:
     exchanges = [Exchange((9, 9, 4), (5, 5, 6, 2), 0.0), Exchange((4,), (5, 7, 900), 0.7)]
-    tokens, coverage = chosen_tokens(exchanges, 4, 100, [1])
+    tokens = chosen_tokens(exchanges, 4, 100, [1])
     assert tokens == [1, 4, 5, 9]
-    assert coverage == pytest.approx(3 / 7)
-    assert chosen_tokens(exchanges, 50, 100, [1])[0][:10] == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    assert coverage(exchanges, tokens) == pytest.approx(3 / 7)
+    assert chosen_tokens(exchanges, 50, 100, [1])[:10] == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
 
 
 def test_exchanges_survive_a_torn_line(tmp_path: Path) -> None:

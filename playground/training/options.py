@@ -28,6 +28,11 @@ class TrainOptions(BaseModel):
         title="Exchanges",
         description="Exchanges written before (exchanges.jsonl of another training), used before any are written.",
     )
+    start_from: Path | None = Field(
+        None,
+        title="Begin with",
+        description="Folder of a head for the same target whose weights, layers and vocabulary are taken over.",
+    )
     temperatures: tuple[Temperature, ...] = Field(
         (0.0, 0.7),
         min_length=1,

@@ -16,7 +16,7 @@ from playground.engines._loading import Loaded, load
 from playground.engines._threads import set_threads
 from playground.errors import PlaygroundError
 from playground.gpu import describe
-from playground.headfiles import read_shape, write_json
+from playground.headfiles import head_config, read_shape, write_json
 from playground.headweights import read_head, write_head
 from playground.modelfiles import read_object
 from playground.suites._library import read_suite
@@ -29,7 +29,7 @@ from playground.training.progress import Progress
 from playground.training.report import card, costs, predictions
 from playground.training.sampler import Sampler
 from playground.training.states import DiskStates, LiveStates, States, fits_on_disk
-from playground.training.vocabulary import chosen_tokens
+from playground.training.vocabulary import chosen_tokens, coverage
 from playground.training.writing import Writer
 
 HELD_OUT = 96
@@ -64,7 +64,7 @@ class Stages:
         exchanges = self._exchanges(target)
         if self._stopped():
             return None
-        head, coverage = self._head(target, exchanges)
+        head, covered = self._head(target, exchanges)
         states = self._states(target, head, exchanges)
         if self._stopped():
             return None
@@ -79,7 +79,7 @@ class Stages:
         reason, place, best = self._train(target, head, corpus)
         if reason == "stopped":
             return None
-        return self._report(target, exchanges, coverage, best, place, reason)
+        return self._report(target, exchanges, covered, best, place, reason)
 
     # -- what it learns from ----------------------------------------------------------------------------------------
 
@@ -133,16 +133,34 @@ class Stages:
 
     def _head(self, target: Loaded, exchanges: list[Exchange]) -> tuple[Eagle3Head, float]:
         """The head as it begins; its vocabulary is chosen once and for all sessions."""
+        if self._options.start_from is not None:
+            return self._taken_over(target, exchanges, self._options.start_from)
         file = self._work / "vocabulary.json"
         chosen = read_object(file)
         if chosen is None:
-            tokens, coverage = chosen_tokens(
-                exchanges, self._options.draft_vocab_size, target.vocab_size, sorted(target.eos_ids)
-            )
-            chosen = {"tokens": tokens, "coverage": coverage}
+            tokens = chosen_tokens(exchanges, self._options.draft_vocab_size, target.vocab_size, sorted(target.eos_ids))
+            chosen = {"tokens": tokens, "coverage": coverage(exchanges, tokens)}
             write_json(file, chosen)
         shape = shape_for(target.model.module, len(chosen["tokens"]), self._options.taps)
         return initial_head(target.model.module, shape, chosen["tokens"], self._options.seed), chosen["coverage"]
+
+    def _taken_over(self, target: Loaded, exchanges: list[Exchange], folder: Path) -> tuple[Eagle3Head, float]:
+        """A head made before; its shape and vocabulary stay as they are."""
+        config = head_config(folder)
+        if config is None:
+            raise PlaygroundError(
+                f"There is no EAGLE-3 head in {folder}.",
+                "Name the folder with its config.json and model.safetensors, or begin without one.",
+                code="no_model",
+            )
+        module = target.model.module
+        layers = int(module.config.get_text_config(decoder=True).num_hidden_layers)
+        embeddings = module.get_input_embeddings().weight.detach()
+        output = module.get_output_embeddings().weight.detach()
+        head = read_head(
+            folder.name, folder, read_shape(folder.name, config, layers), embeddings.float(), output.float()
+        )
+        return head.train().requires_grad_(True), coverage(exchanges, head.targets.tolist())
 
     def _states(self, target: Loaded, head: Eagle3Head, exchanges: list[Exchange]) -> States:
         live = LiveStates(target.model.module, head.shape.taps, [e.tokens for e in exchanges])
@@ -196,7 +214,7 @@ class Stages:
     # -- the end ----------------------------------------------------------------------------------------------------
 
     def _report(
-        self, target: Loaded, exchanges: list[Exchange], coverage: float, best: Evaluation, place: Place, reason: str
+        self, target: Loaded, exchanges: list[Exchange], covered: float, best: Evaluation, place: Place, reason: str
     ) -> dict[str, Any]:
         self._progress.stage("report", 0, note="Timing the target and the head.")
         module = target.model.module
@@ -221,7 +239,7 @@ class Stages:
             "exchanges": len(exchanges),
             "answer_tokens": sum(len(e.ids) for e in exchanges),
             "draft_vocab_size": shape.draft_vocab_size,
-            "coverage": coverage,
+            "coverage": covered,
             "parameters": sum(weight.numel() for weight in head.parameters()),
             "steps": place.step,
             "trained_positions": place.tokens,

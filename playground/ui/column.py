@@ -221,13 +221,17 @@ class Column:
 
     def refresh(self, engine: str, target: str, method: str, draft: str | None) -> Update:
         """The models and presets that are on this machine now, and what they say of the pair."""
-        models = [model.name for model in catalogue(self.settings)]
-        return {
-            self.compatible: self.check(engine, target, method, draft),
-            self.target: gr.update(choices=models),
-            self.draft: gr.update(choices=self.drafts(engine, target, method)),
-            self.preset: gr.update(choices=preset_names(self.settings)),
+        updates: Update = {self.compatible: self.check(engine, target, method, draft)}
+        now = {
+            self.target: [model.name for model in catalogue(self.settings)],
+            self.draft: self.drafts(engine, target, method),
+            self.preset: preset_names(self.settings),
         }
+        for widget, choices in now.items():
+            # A list that is sent anew is closed in the browser, perhaps under the user's pointer.
+            if choices != [value for _, value in widget.choices]:
+                updates[widget] = gr.update(choices=choices)
+        return updates
 
     def drafts(self, engine: str, target: str, method: str) -> list[str]:
         """The draft models to offer: what can work on this machine; none to a method without a model."""

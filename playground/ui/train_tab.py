@@ -123,8 +123,8 @@ class TrainTab:
         with self._followers.streaming(request.session_hash or "", lambda: None) as ticket:
             while ticket.alive:  # one follower a page, however often its tab is opened
                 running, status = training.running, training.status()
-                if status != said:
-                    said = status
+                if (running, status) != said:
+                    said = (running, status)
                     yield [status_html(status, str(training.out)), *_buttons(busy=running)]
                 if not running:
                     return

@@ -146,8 +146,7 @@ def tab(board: Board, browser: Any) -> Iterator[Callable[..., Any]]:
 
 def choose(page: Any, name: str, says: str = "") -> None:
     """Picks a preset and waits until the controls say so: as `PRESETS` has it, or as the preset called `says` there."""
-    page.locator("#ctl-preset input").click()
-    page.get_by_role("option", name=name, exact=True).click()
+    pick(page, "ctl-preset", name)
     config = PRESETS[says or name]
     wanted = {f"engine-options-scripted-{field}": value for field, value in config["engine_options"].items()}
     wanted.setdefault("engine-options-scripted-fail", "–")
@@ -156,6 +155,24 @@ def choose(page: Any, name: str, says: str = "") -> None:
         shown = f"{value:g}" if isinstance(value, float) else str(value)
         script = "([id, value]) => document.querySelector(`#ctl-${id} input`)?.value === value"
         page.wait_for_function(script, arg=[field.replace("_", "-"), shown])
+
+
+def pick(page: Any, box: str, name: str) -> None:
+    """Chooses from a list; once more where the list closed before the click had landed."""
+    field = page.locator(f"#{box} input")
+    for _ in range(3):
+        field.click()
+        page.get_by_role("option", name=name, exact=True).last.click()  # another list may still be closing
+        try:
+            page.wait_for_function(
+                "([id, value]) => document.querySelector(`#${id} input`).value === value", arg=[box, name], timeout=5000
+            )
+        except Exception as error:
+            if "Timeout" not in str(error):
+                raise
+        else:
+            return
+    raise AssertionError(f"{name} could not be chosen in {box}")
 
 
 def ask(page: Any, prompt: str = "Tell me about drafts.") -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.browser.conftest import Board, ask, choose, finished
+from tests.browser.conftest import Board, ask, choose, finished, pick
 
 pytestmark = pytest.mark.browser
 
@@ -80,8 +80,7 @@ def test_a_file_that_is_no_config_is_refused_by_name(tab: Tab, tmp_path: Path) -
 
 
 def system(page: Any, title: str, file: str) -> None:
-    page.locator("#export-system input").click()
-    page.get_by_role("option", name=title, exact=True).click()
+    pick(page, "export-system", title)
     page.locator("#export-view .e-file h4", has_text=file).first.wait_for()
 
 
@@ -89,8 +88,7 @@ def test_losses_stand_first_then_the_checks_then_files_for_every_system(tab: Tab
     page = tab()
     page.locator("[data-tab-id=export]").click()
     page.locator("#export-form .segments label").nth(1).click()
-    page.locator("#export-preset input").click()
-    page.get_by_role("option", name="default", exact=True).click()
+    pick(page, "export-preset", "default")
     for title, file in (
         ("vLLM", ".vllm.yaml"),
         ("SGLang", ".sglang.yaml"),
@@ -116,8 +114,7 @@ def test_what_changed_since_the_previous_export_is_shown(tab: Tab) -> None:
     page.locator("[data-tab-id=export]").click()
     page.locator("#export-form .segments label").nth(1).click()
     for name in ("default", "three"):
-        page.locator("#export-preset input").click()
-        page.get_by_role("option", name=name, exact=True).click()
+        pick(page, "export-preset", name)
         page.locator("#export-view .e-file h4", has_text=f"{name}.vllm.yaml").first.wait_for()
     page.get_by_role("button", name="Changes").click()
     old = "".join(page.locator("#export-view .e-old").all_inner_texts())

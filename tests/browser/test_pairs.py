@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import Board
+from tests.browser.conftest import Board, pick
 from tests.pair_folders import model, swapped
 
 pytestmark = pytest.mark.browser
@@ -34,13 +34,6 @@ def opened(tab: Tab) -> Any:
     return page
 
 
-def pick(page: Any, which: str, name: str) -> None:
-    field = page.locator(f"#pairs-{which} input")
-    field.click()
-    field.fill(name)
-    page.get_by_role("option", name=name, exact=True).last.click()  # another list may still be closing
-
-
 def verdict(page: Any, words: str) -> None:
     page.locator("#pairs-view .p-verdict", has_text=words).wait_for()
 
@@ -48,12 +41,12 @@ def verdict(page: Any, words: str) -> None:
 def test_choosing_two_models_shows_what_speaks_for_and_against(tab: Tab, models: None) -> None:
     page = opened(tab)
     page.locator("#pairs-view .p-empty").wait_for()
-    pick(page, "target", "pairs-target")
-    pick(page, "draft", "pairs-small")
+    pick(page, "pairs-target", "pairs-target")
+    pick(page, "pairs-draft", "pairs-small")
     verdict(page, "works, with care")
     assert "reads 32 tokens" in page.locator("#pairs-view").inner_text()
     assert page.locator("#pairs-view .p-engines tr").count() == 5
-    pick(page, "draft", "pairs-swapped")
+    pick(page, "pairs-draft", "pairs-swapped")
     verdict(page, "does not work")
     assert "the first is 7: target “w7”, draft “w9”" in page.locator("#pairs-view .p-verdict").inner_text()
     page.locator("#language").click()
@@ -71,8 +64,8 @@ def test_the_catalogue_shows_this_machine_and_the_public_pairs(tab: Tab, models:
 
 def test_a_test_of_what_cannot_work_says_why(tab: Tab, models: None) -> None:
     page = opened(tab)
-    pick(page, "target", "pairs-target")
-    pick(page, "draft", "pairs-swapped")
+    pick(page, "pairs-target", "pairs-target")
+    pick(page, "pairs-draft", "pairs-swapped")
     verdict(page, "does not work")
     page.locator("#pairs-start").click()
     page.locator("#pairs-trial .p-problem", has_text="first is 7").wait_for()
@@ -81,8 +74,8 @@ def test_a_test_of_what_cannot_work_says_why(tab: Tab, models: None) -> None:
 
 def test_a_pair_is_used_in_compare(tab: Tab, models: None) -> None:
     page = opened(tab)
-    pick(page, "target", "pairs-target")
-    pick(page, "draft", "pairs-small")
+    pick(page, "pairs-target", "pairs-target")
+    pick(page, "pairs-draft", "pairs-small")
     verdict(page, "works")
     page.locator("#pairs-use").click()
     page.locator("#run").wait_for(state="visible")
@@ -100,8 +93,8 @@ def test_a_pair_is_used_in_compare(tab: Tab, models: None) -> None:
 
 def test_a_wrong_context_is_said_where_the_report_stands(tab: Tab, models: None) -> None:
     page = opened(tab)
-    pick(page, "target", "pairs-target")
-    pick(page, "draft", "pairs-small")
+    pick(page, "pairs-target", "pairs-target")
+    pick(page, "pairs-draft", "pairs-small")
     verdict(page, "works")
     field = page.locator("#pairs-context input, #pairs-context textarea").first
     field.fill("many")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests import tiny
-from tests.browser.conftest import SECONDS, Board
+from tests.browser.conftest import SECONDS, Board, pick
 
 pytestmark = pytest.mark.browser
 
@@ -27,8 +27,7 @@ def opened(page: Any) -> None:
 
 
 def fill(page: Any, target: str, name: str, **numbers: int) -> None:
-    page.locator("#train-target input").click()
-    page.get_by_role("option", name=target, exact=True).click()
+    pick(page, "train-target", target)
     page.locator("#train-name textarea, #train-name input").fill(name)
     for field, value in numbers.items():
         page.locator(f"#train-{field} input").fill(str(value))
@@ -64,20 +63,26 @@ def test_a_training_is_followed_stopped_continued_and_used(tab: Tab, board: Boar
         page.locator("#train-upload").click()
     chooser.value.set_files(prompts)
     page.locator("#train-prompts").get_by_text("mine.txt: 2 prompts").wait_for()
-    fill(page, target, "tiny-head", tokens=3000, max_length=128, vocab=128, passes=30)
+    # More than it could ever write: it is at work until somebody stops it.
+    fill(page, target, "long-head", tokens=10**9, max_length=128, vocab=128)
     page.locator("#train-start").click()
-    says(page, "Training the head")
+    says(page, "Writing prompts and answers")
     # Another page finds it at work; leaving the first one does not end it.
     other = tab()
     opened(other)
-    says(other, "Training the head")
+    says(other, "Writing prompts and answers")
     page.close()
     other.locator("#train-stop").click()
     says(other, "Stopped.")
     with other.expect_file_chooser() as chooser:
         other.locator("#train-upload").click()
     chooser.value.set_files(prompts)
-    other.locator("#train-prompts").get_by_text("mine.txt").wait_for()
+    other.locator("#train-prompts").get_by_text("mine.txt: 2 prompts").wait_for()
+    fill(other, target, "long-head", tokens=10**9, max_length=128, vocab=128)
+    other.locator("#train-start").click()
+    says(other, "Writing prompts and answers")
+    other.locator("#train-stop").click()
+    says(other, "Stopped.")
     fill(other, target, "tiny-head", tokens=3000, max_length=128, vocab=128, passes=3)
     other.locator("#train-start").click()
     says(other, "What it promises here")
