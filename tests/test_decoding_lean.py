@@ -1,5 +1,6 @@
 """The lean forward pass equals transformers' own, is used for nothing else, and its matrix ways are one result."""
 
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -136,12 +137,31 @@ def test_every_way_is_the_same_product(way: str, biased: bool) -> None:
 
 def test_the_fastest_way_wins_only_when_it_is_clearly_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     times = {"linear": (1.0, 4.0), "transposed": (0.5, 5.0), "left": (0.95, 3.9), "packed": (0.6, 2.0)}
-    monkeypatch.setattr(projection, "_times", lambda name, weights: times[name])
+
+    def race(ways: dict[str, Any], x: torch.Tensor) -> dict[str, float]:
+        return {name: times[name][len(x) > 1] for name in ways}
+
+    monkeypatch.setattr(projection, "_race", race)
     weights = [torch.ones(4, 4)]
     assert projection.fastest(weights, spare=True) == projection.Ways("transposed", "packed")
     assert projection.fastest(weights, spare=False) == projection.Ways("linear", "linear")
-    monkeypatch.setattr(projection, "_times", lambda name, weights: times[name] if name == "linear" else None)
+    monkeypatch.setattr(projection, "_prepared", lambda name, weights: [str] if name == "linear" else [])
     assert projection.fastest(weights, spare=True) == projection.Ways()
+
+
+def test_a_hopeless_way_is_tried_once() -> None:
+    calls = {"linear": 0, "left": 0}
+
+    def way(name: str, seconds: float) -> list[Any]:
+        def call(x: torch.Tensor) -> None:
+            calls[name] += 1
+            time.sleep(seconds)
+
+        return [call]
+
+    found = projection._race({"linear": way("linear", 0.001), "left": way("left", 0.1)}, torch.ones(1, 1))
+    assert found["linear"] < found["left"]
+    assert calls == {"linear": 1 + projection.TRIES, "left": 2}
 
 
 @pytest.fixture

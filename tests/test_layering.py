@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 LAYERS: tuple[str, ...] = (
-    "playground playground.errors playground.registry playground.config playground.events",
+    "playground playground.errors playground.sentence playground.registry playground.config playground.events",
     "playground.metrics playground.comparison playground.gpu playground.devices playground.turns playground.settings"
     " playground.detokenise playground.decoding playground.drafters playground.engines"
     " playground.exporters playground.importers",
@@ -40,7 +40,7 @@ OWNERS = {
 MAY_KNOW = {
     "playground.decoding": ("playground.errors", "playground.drafters"),
     "playground.drafters": ("playground.errors", "playground.decoding"),
-    "playground.exporters": ("playground.errors", "playground.config", "playground.registry"),
+    "playground.exporters": ("playground.errors", "playground.sentence", "playground.config", "playground.registry"),
     "playground.importers": ("playground.errors", "playground.config", "playground.registry", "playground.exporters"),
     "storage": ("playground.errors", "playground.config", "playground.events", "playground.metrics"),
 }

@@ -25,6 +25,9 @@ LAYERS = 6
 GAIN = 0.9
 """Another way than the usual one must take at most this share of its time."""
 
+HOPELESS = 1.5
+"""Times the fastest call so far; a way this slow once will not win."""
+
 Call = Callable[[Tensor], Tensor]
 Prepare = Callable[[Tensor, Tensor | None], Call]
 """(weight [out, in], bias [out] or None) -> x [n, in] -> [n, out]."""
@@ -95,30 +98,40 @@ def fastest(weights: Sequence[Tensor], *, spare: bool) -> Ways:
     sample = weights[:LAYERS]
     if sample[0].device.type != "cpu":
         return Ways()
-    names = [name for name, (_, copies) in WAYS.items() if spare or not copies]
-    times = {name: _times(name, sample) for name in names}
-    one, few = (_best({name: found[at] for name, found in times.items() if found}) for at in (0, 1))
+    calls = {name: _prepared(name, sample) for name, (_, copies) in WAYS.items() if spare or not copies}
+    width = sample[0].shape[1]
+    one, few = (
+        _best(_race({name: found for name, found in calls.items() if found}, sample[0].new_zeros(rows, width)))
+        for rows in (1, FEW)
+    )
     return Ways(one, few)
 
 
-def _times(name: str, weights: Sequence[Tensor]) -> tuple[float, float] | None:
-    """Median seconds for one row and for a few; None where this build of torch lacks the way."""
+def _prepared(name: str, weights: Sequence[Tensor]) -> list[Call]:
+    """Empty where this build of torch lacks the way."""
     try:
         calls = [WAYS[name][0](weight, None) for weight in weights]
-        one, few = (_median(calls, weights[0].new_zeros(rows, weights[0].shape[1])) for rows in (1, FEW))
+        calls[0](weights[0].new_zeros(1, weights[0].shape[1]))
     except (RuntimeError, AttributeError, NotImplementedError):
-        return None
-    return one, few
+        return []
+    return calls
 
 
-def _median(calls: Sequence[Call], x: Tensor) -> float:
-    seconds = []
+def _race(ways: dict[str, list[Call]], x: Tensor) -> dict[str, float]:
+    """Median seconds of each way's calls; a way that is hopelessly behind is not tried again."""
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    running = list(ways)
+    for name in running:
+        ways[name][0](x)  # the first call of a shape also makes its plan
     for _ in range(TRIES):
-        start = time.perf_counter()
-        for call in calls:
-            call(x)
-        seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds)
+        for name in running:
+            start = time.perf_counter()
+            for call in ways[name]:
+                call(x)
+            seconds[name].append(time.perf_counter() - start)
+        first = min(min(found) for found in seconds.values())
+        running = [name for name in running if min(seconds[name]) <= HOPELESS * first]
+    return {name: statistics.median(found) for name, found in seconds.items()}
 
 
 def _best(seconds: dict[str, float]) -> str:

@@ -4,8 +4,12 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from playground.config import Preset
+from playground.sentence import Sentence
 
 PACKAGE = __name__
+
+SCHEMA = Sentence("our schema")
+"""What looks at most exports before anyone sees them."""
 
 LossLevel = Literal["dropped", "approximated", "changes-output", "needs-input"]
 
@@ -17,6 +21,7 @@ class Loss:
     field: str
     level: LossLevel
     reason: str
+    """A `Sentence` where the page shall say it in the reader's language."""
 
 
 @dataclass(frozen=True, slots=True)

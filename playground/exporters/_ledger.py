@@ -10,8 +10,10 @@ from typing import Any
 from playground.config import Preset, RunConfig, SamplingParams, Speculation
 from playground.errors import PlaygroundError
 from playground.exporters import Loss, LossLevel
+from playground.sentence import Sentence
 
-ONLY_REQUESTS = "it can only be sent with each request, as the request file does"
+ONLY_REQUESTS = Sentence("it can only be sent with each request, as the request file does")
+NO_DEFAULT = Sentence("a server has no default for it: {only}", only=ONLY_REQUESTS)
 
 PENALTIES = ("repetition_penalty", "presence_penalty", "frequency_penalty")
 
@@ -61,7 +63,7 @@ class Ledger:
         """The field is served without a key of its own."""
         self.written[name] = where
 
-    def lose(self, name: str, level: LossLevel, reason: str) -> None:
+    def lose(self, name: str, level: LossLevel, reason: Sentence) -> None:
         self.losses.append(Loss(name, level, reason))
 
     def lost(self, name: str) -> bool:
@@ -94,14 +96,14 @@ class Ledger:
             else:
                 self.lose(name, "dropped", self._why(name))
 
-    def _why(self, name: str) -> str:
+    def _why(self, name: str) -> Sentence:
         if name == "chat":
-            return "raw prompts: send requests to the server's completions endpoint, as the request file does"
+            return Sentence("raw prompts: send requests to the server's completions endpoint, as the request file does")
         if name.startswith("sampling.") or name in ("system_prompt", "history"):
-            return f"a server has no default for it: {ONLY_REQUESTS}"
+            return NO_DEFAULT
         if name.removeprefix("engine_options.") in MEASURING:
-            return "a setting of the measurement, not of a server"
-        return f"{self.system} has no such setting"
+            return Sentence("a setting of the measurement, not of a server")
+        return Sentence("{system} has no such setting", system=self.system)
 
 
 def fields(config: RunConfig) -> Iterator[str]:
@@ -143,12 +145,16 @@ def put_engine(books: Ledger, own: str = "") -> None:
     books.lose(
         "engine",
         "approximated",
-        f"measured with the {books.config.engine} engine; {books.system}'s own kernels and scheduler have other "
-        "speeds, and may decide a near-tie between two tokens otherwise",
+        Sentence(
+            "measured with the {engine} engine; {system}'s own kernels and scheduler have other speeds, and may decide "
+            "a near-tie between two tokens otherwise",
+            engine=books.config.engine,
+            system=books.system,
+        ),
     )
 
 
-def put_model(books: Ledger, name: str, reference: str, key: str, gguf: str) -> None:
+def put_model(books: Ledger, name: str, reference: str, key: str, gguf: Sentence) -> None:
     """A model's name; whoever runs the server must change what only this machine understands.
 
     `gguf` says what to do where the server wants no GGUF file.
@@ -161,12 +167,17 @@ def put_model(books: Ledger, name: str, reference: str, key: str, gguf: str) -> 
     if reference.endswith(".gguf"):
         books.lose(name, "needs-input", gguf)
     elif is_path(reference):
-        books.lose(name, "needs-input", "this is a folder of the machine it was measured on: name the server's own")
+        books.lose(
+            name, "needs-input", Sentence("this is a folder of the machine it was measured on: name the server's own")
+        )
     elif reference.count("/") != 1:
         books.lose(
             name,
             "needs-input",
-            f"“{reference}” is only a name on the machine it was measured on: name the model's folder or hub id there",
+            Sentence(
+                "“{model}” is only a name on the machine it was measured on: name the model's folder or hub id there",
+                model=reference,
+            ),
         )
 
 

@@ -9,8 +9,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-VERSIONS = "llama.cpp b10434 and later"
-VERSIONS_SAMPLED_DRAFTS = "llama.cpp b11434 and later"
+from playground.sentence import Sentence
+
+VERSIONS = Sentence("llama.cpp b10434 and later")
+VERSIONS_SAMPLED_DRAFTS = Sentence("llama.cpp b11434 and later")
 
 Positive = Annotated[int, Field(ge=1)]
 Text = Annotated[str, Field(min_length=1)]

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from playground.config import Preset, RunConfig
-from playground.exporters import Export, Loss
+from playground.exporters import SCHEMA, Export, Loss
 from playground.exporters._comments import evidence_block, losses_block
 from playground.exporters._yaml import comment
+from playground.sentence import Sentence
 
 Words = tuple[tuple[str, ...], ...]
 """A command line, one flag with its values together, so that it can be written one flag a line."""
@@ -33,7 +34,7 @@ class Server:
     program: tuple[str, ...]
     arguments: Words
     image: str
-    versions: str
+    versions: Sentence
     port: int = 8000
     health: str = "/health"
     devices: int = 1
@@ -42,7 +43,7 @@ class Server:
     in_image: tuple[str, ...] = ()
     losses: tuple[Loss, ...] = ()
     written: dict[str, str] = field(default_factory=dict)
-    checked_by: str = "our schema"
+    checked_by: Sentence = SCHEMA
     request: str = ""
 
     @property

@@ -8,7 +8,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-VERSIONS = "SGLang 0.5.23"
+from playground.sentence import Sentence
+
+VERSIONS = Sentence("SGLang 0.5.23")
 
 Positive = Annotated[int, Field(ge=1)]
 

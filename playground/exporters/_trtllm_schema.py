@@ -8,10 +8,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from playground.sentence import Sentence
+
 Dialect = Literal["1.3+", "1.2"]
-VERSIONS: dict[str, str] = {
-    "1.3+": "TensorRT-LLM 1.3 and later (PyTorch backend)",
-    "1.2": "TensorRT-LLM 1.2 (PyTorch backend)",
+VERSIONS: dict[str, Sentence] = {
+    "1.3+": Sentence("TensorRT-LLM 1.3 and later (PyTorch backend)"),
+    "1.2": Sentence("TensorRT-LLM 1.2 (PyTorch backend)"),
 }
 Positive = Annotated[int, Field(ge=1)]
 Text = Annotated[str, Field(min_length=1)]

@@ -9,7 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-VERSIONS = "vLLM 0.32"
+from playground.sentence import Sentence
+
+VERSIONS = Sentence("vLLM 0.32")
 """The release these rules were read from and tried on."""
 
 Positive = Annotated[int, Field(ge=1)]

@@ -8,6 +8,7 @@ from typing import Any
 from playground.config import Preset, RunConfig, SamplingParams, Speculation, checked
 from playground.errors import PlaygroundError
 from playground.exporters._ledger import (
+    NO_DEFAULT,
     ONLY_REQUESTS,
     Ledger,
     measured_dtype,
@@ -26,6 +27,10 @@ from playground.exporters._vllm_schema import (
     ServeConfig,
     dashed,
 )
+from playground.sentence import Sentence
+
+SUFFIX_PACKAGE = "arctic-inference==0.1.1"
+"""What method suffix needs beside vLLM; newer ones are not taken."""
 
 GPU_MEMORY_UTILIZATION = 0.92
 """vLLM's own default since 0.32; written out because it was another before."""
@@ -33,7 +38,7 @@ GPU_MEMORY_UTILIZATION = 0.92
 LEAST_TEMPERATURE = 0.01
 """vLLM raises smaller ones to it, 0 apart."""
 
-_GGUF = "vLLM's GGUF support is experimental: name a safetensors model in its place"
+_GGUF = Sentence("vLLM's GGUF support is experimental: name a safetensors model in its place")
 
 
 def checked_serve(books: Ledger) -> ServeConfig:
@@ -70,7 +75,7 @@ def _engine(config: RunConfig, out: Ledger) -> None:
         elif value is None:
             out.written[f"engine_options.{name}"] = "left to the server"
         else:
-            reason = "a setting of the measurement, or one that vLLM's serve file has not"
+            reason = Sentence("a setting of the measurement, or one that vLLM's serve file has not")
             out.lose(f"engine_options.{name}", "dropped", reason)
     out.values.setdefault("tensor-parallel-size", 1)
     out.values.setdefault("gpu-memory-utilization", GPU_MEMORY_UTILIZATION)
@@ -86,37 +91,45 @@ def _sampling(sampling: SamplingParams, out: Ledger, cap_max_tokens: bool) -> No
         )
     if 0 < sampling.temperature < LEAST_TEMPERATURE:
         out.lose(
-            "sampling.temperature", "approximated", f"vLLM takes {LEAST_TEMPERATURE} for anything between 0 and that"
+            "sampling.temperature",
+            "approximated",
+            Sentence("vLLM takes {least} for anything between 0 and that", least=LEAST_TEMPERATURE),
         )
     for name in SAME_NAME:
         out.put(f"sampling.{name}", getattr(sampling, name), f"override-generation-config.{name}")
     if cap_max_tokens:
         out.put("sampling.max_tokens", sampling.max_tokens, "override-generation-config.max_new_tokens")
         out.lose(
-            "sampling.max_tokens", "changes-output", "caps every request of this server, also one that asks for more"
+            "sampling.max_tokens",
+            "changes-output",
+            Sentence("caps every request of this server, also one that asks for more"),
         )
     else:
         out.lose(
             "sampling.max_tokens",
             "dropped",
-            "a server can only cap all requests (the vLLM export has that choice, cap_max_tokens); as a default "
-            f"{ONLY_REQUESTS}",
+            Sentence(
+                "a server can only cap all requests (the vLLM export has that choice, cap_max_tokens); as a default "
+                "{only}",
+                only=ONLY_REQUESTS,
+            ),
         )
     unset = {"min_tokens": 0, "seed": None, "stop": (), "ignore_eos": False}
     for name, neutral in unset.items():
         if getattr(sampling, name) == neutral:
             out.written[f"sampling.{name}"] = "not used"
         else:
-            out.lose(f"sampling.{name}", "dropped", f"a server has no default for it: {ONLY_REQUESTS}")
+            out.lose(f"sampling.{name}", "dropped", NO_DEFAULT)
 
 
 def _prompt(config: RunConfig, out: Ledger) -> None:
     if config.chat:
         out.written["chat"] = "requests to /v1/chat/completions"
     else:
-        out.lose("chat", "dropped", "raw prompts: send requests to /v1/completions, as the request file does")
+        reason = Sentence("raw prompts: send requests to /v1/completions, as the request file does")
+        out.lose("chat", "dropped", reason)
     if config.system_prompt:
-        out.lose("system_prompt", "dropped", f"a server has no default for it: {ONLY_REQUESTS}")
+        out.lose("system_prompt", "dropped", NO_DEFAULT)
     else:
         out.written["system_prompt"] = "not used"
 
@@ -141,7 +154,7 @@ def _speculation(spec: Speculation, config: RunConfig, out: Ledger) -> None:
         out.lose(
             "speculation.method",
             "needs-input",
-            "the server needs one more package: pip install arctic-inference==0.1.1",
+            Sentence("the server needs one more package: pip install {package}", package=SUFFIX_PACKAGE),
         )
 
 
@@ -153,7 +166,7 @@ def _draft(spec: Speculation, method: str, out: Ledger) -> None:
     elif method in MODEL_METHODS or method == "mtp":
         put_model(out, "speculation.model", spec.model, "speculative-config.model", _GGUF)
     else:
-        out.lose("speculation.model", "dropped", f"method {spec.method} drafts without a model")
+        out.lose("speculation.model", "dropped", Sentence("{method} drafts without a model", method=spec.method))
 
 
 def _option(name: str, value: Any, method: str, out: Ledger) -> None:
@@ -167,10 +180,10 @@ def _option(name: str, value: Any, method: str, out: Ledger) -> None:
             out.lose(
                 full,
                 "approximated",
-                "vLLM takes the earliest match, so other tokens are drafted; the output is the same",
+                Sentence("vLLM takes the earliest match, so other tokens are drafted; the output is the same"),
             )
     elif name not in METHOD_OPTIONS or (lookup and not method.startswith("ngram")):
-        out.lose(full, "dropped", f"vLLM's {method} has no such option")
+        out.lose(full, "dropped", Sentence("vLLM's {method} has no such option", method=method))
     else:
         out.put(full, value, f"speculative-config.{name}")
 
@@ -185,7 +198,7 @@ def _lookup_range(out: Ledger) -> None:
         out.lose(
             f"speculation.options.{name}",
             "approximated",
-            f"the preset leaves it open; written is vLLM's own default, {spec[name]}",
+            Sentence("the preset leaves it open; {value}, vLLM's own, is written", value=spec[name]),
         )
 
 
@@ -200,8 +213,12 @@ def _parallel_draft(method: str, out: Ledger) -> None:
         out.written[full] = "vLLM's own default"
     elif method in ("draft_model", "mlp_speculator"):
         del spec[name], out.written[full]
-        how = "must run on as many devices as the target" if method == "draft_model" else "always runs on one device"
-        out.lose(full, "approximated", f"in vLLM a draft of method {method} {how}, so {wanted} is left out")
+        reason = (
+            Sentence("in vLLM a draft model must run on as many devices as the target, so {n} is left out", n=wanted)
+            if method == "draft_model"
+            else Sentence("in vLLM a draft of method {method} always runs on one device", method=method)
+        )
+        out.lose(full, "approximated", reason)
 
 
 def _old_runner(method: str, config: RunConfig, out: Ledger) -> None:
@@ -210,5 +227,8 @@ def _old_runner(method: str, config: RunConfig, out: Ledger) -> None:
         out.lose(
             "sampling.min_p",
             "changes-output",
-            f"vLLM runs method {method} on its older model runner, which does not honour min_p while it speculates",
+            Sentence(
+                "vLLM runs method {method} on its older model runner, which does not honour min_p while it speculates",
+                method=method,
+            ),
         )

@@ -13,10 +13,11 @@ from playground.exporters import Export
 from playground.exporters._container import FOLDER, ContainerOptions, command, devices, dns_name, inside
 from playground.exporters._server import Server, head
 from playground.exporters._yaml import WIDE, to_yaml
+from playground.sentence import Sentence, joined
 
 TITLE = "Docker"
 
-VERSIONS = "Docker Compose 2.24 and later"
+VERSIONS = Sentence("Docker Compose 2.24 and later")
 
 
 class Options(ContainerOptions):
@@ -27,7 +28,7 @@ def export(preset: Preset, options: Options | None = None) -> Export:
     """See `Exporter`. Raises PlaygroundError where the server inside cannot run the preset."""
     options = options or Options()
     server = inside(preset, options)
-    versions = f"{VERSIONS}, {server.versions}"
+    versions = joined((VERSIONS, server.versions))
     opening = head(preset, versions, server.losses)
     compose = _compose(preset, server, devices(server, options))
     text = opening + to_yaml(compose, width=WIDE)

@@ -14,19 +14,24 @@ from playground.exporters._kubernetes import llm_d, plain, production_stack
 from playground.exporters._ledger import is_path
 from playground.exporters._server import Server, head
 from playground.exporters._yaml import WIDE, to_yaml
+from playground.sentence import Sentence, joined
 
 TITLE = "Kubernetes"
 
 Flavour = Literal["plain", "production-stack", "llm-d"]
 VERSIONS = {
-    "plain": "Kubernetes 1.27 and later",
-    "production-stack": "production-stack chart 0.1.12",
-    "llm-d": "llm-d-modelservice chart of April 2026",
+    "plain": Sentence("Kubernetes 1.27 and later"),
+    "production-stack": Sentence("production-stack chart 0.1.12"),
+    "llm-d": Sentence("llm-d-modelservice chart of April 2026"),
 }
 _SIZES = Loss(
-    "target", "needs-input", "requests of CPU, memory and disk are guesses: size them to the model and to your nodes"
+    "target",
+    "needs-input",
+    Sentence("requests of CPU, memory and disk are guesses: size them to the model and to your nodes"),
 )
-_HUB = Loss("target", "needs-input", "the chart fetches hf:// from the hub: name a hub id, or write a pvc:// uri")
+_HUB = Loss(
+    "target", "needs-input", Sentence("the chart fetches hf:// from the hub: name a hub id, or write a pvc:// uri")
+)
 
 
 class Options(ContainerOptions):
@@ -65,7 +70,7 @@ def export(preset: Preset, options: Options | None = None) -> Export:
             command = f"helm install {preset.name} llm-d-modelservice/llm-d-modelservice -f {file}"
     if server.install:
         losses.append(_image(server))
-    versions = f"{VERSIONS[options.flavour]}, {server.versions}"
+    versions = joined((VERSIONS[options.flavour], server.versions))
     text = head(preset, versions, losses) + "---\n".join(to_yaml(document, width=WIDE) for document in documents)
     assert list(yaml.safe_load_all(text)) == documents, "the file says something else"
     files = {file: text, f"{preset.name}.request.json": server.request}
@@ -73,5 +78,7 @@ def export(preset: Preset, options: Options | None = None) -> Export:
 
 
 def _image(server: Server) -> Loss:
-    reason = f"build an image with {server.install} (the Docker export has its Dockerfile) and name it here"
+    reason = Sentence(
+        "build an image with {package} (the Docker export has its Dockerfile) and name it here", package=server.install
+    )
     return Loss("speculation.method", "needs-input", reason)

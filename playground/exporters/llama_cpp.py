@@ -22,6 +22,7 @@ from playground.exporters._llama_schema import (
     written,
 )
 from playground.exporters._server import Server, Words, head, request, server_export, shell
+from playground.sentence import Sentence
 
 TITLE = "llama.cpp"
 
@@ -56,7 +57,7 @@ def _serve(preset: Preset) -> tuple[Ledger, dict[str, Any]]:
         books.lose(
             "sampling.stop",
             "approximated",
-            f"a preset file holds one stop string, the first; the command line holds all {len(stops)}",
+            Sentence("a preset file holds one stop string, the first; the command line holds all {n}", n=len(stops)),
         )
     return books, written(checked(Serve, books.values, where="the llama.cpp configuration of this preset"))
 
@@ -110,7 +111,8 @@ def translate(preset: Preset) -> Ledger:
     _model(books, "target", config.target, ("model", "hf-repo"))
     for name in ("dtype", "engine_options.quantization"):
         if name == "dtype" or books.option("quantization") is not None:
-            books.lose(name, "dropped", "number formats are a property of the GGUF file: choose its quantisation")
+            reason = Sentence("number formats are a property of the GGUF file: choose its quantisation")
+            books.lose(name, "dropped", reason)
     _room(books)
     _sampling(books)
     if config.speculation is None:
@@ -127,9 +129,11 @@ def _model(books: Ledger, name: str, reference: str, keys: tuple[str, str]) -> N
     local = reference.endswith(".gguf") or is_path(reference) or reference.count("/") != 1
     books.put(name, reference, keys[0] if local else keys[1])
     if not reference.endswith(".gguf"):
-        books.lose(name, "needs-input", f"llama-server reads GGUF only: name the GGUF that stands for “{reference}”")
+        reason = Sentence("llama-server reads GGUF only: name the GGUF that stands for “{model}”", model=reference)
+        books.lose(name, "needs-input", reason)
     elif is_path(reference):
-        books.lose(name, "needs-input", "this is a file of the machine it was measured on: name the server's own")
+        reason = Sentence("this is a file of the machine it was measured on: name the server's own")
+        books.lose(name, "needs-input", reason)
 
 
 def _room(books: Ledger) -> None:
@@ -140,13 +144,13 @@ def _room(books: Ledger) -> None:
         books.put("engine_options.max_num_seqs", slots, "parallel")
     if length is not None and slots is None:
         books.values["parallel"] = 1
-        reason = "the preset leaves it open; 1 is written, since the context is shared out among the slots"
+        reason = Sentence("the preset leaves it open; 1 is written, since the context is shared out among the slots")
         books.lose("engine_options.max_num_seqs", "approximated", reason)
     elif slots is not None and length is None:
-        reason = "the slots share the model's own context: give the preset a context limit, or set --ctx-size"
+        reason = Sentence("the slots share the model's own context: give the preset a context limit, or set --ctx-size")
         books.lose("engine_options.max_model_len", "needs-input", reason)
     if (books.option("tensor_parallel_size") or 1) > 1:
-        reason = "llama-server has no degree of it: choose --split-mode and --tensor-split for your devices"
+        reason = Sentence("llama-server has no degree of it: choose --split-mode and --tensor-split for your devices")
         books.lose("engine_options.tensor_parallel_size", "needs-input", reason)
     books.take([("enable_prefix_caching", "cache-prompt")])
 
@@ -164,7 +168,7 @@ def _sampling(books: Ledger) -> None:
     if sampling.seed is not None and sampling.seed < SEEDS:
         books.put("sampling.seed", sampling.seed, "seed")
     elif sampling.seed is not None:
-        books.lose("sampling.seed", "dropped", "llama-server's seeds have 32 bits")
+        books.lose("sampling.seed", "dropped", Sentence("llama-server's seeds have 32 bits"))
     if sampling.stop:
         books.put("sampling.stop", [escaped(stop) for stop in sampling.stop], "reverse-prompt")
     if sampling.ignore_eos:
@@ -202,15 +206,15 @@ def _ngram(spec: Speculation, books: Ledger) -> None:
         "spec-ngram-simple-min-hits": 1,
     }
     if longest is None:
-        reason = "the preset leaves it open; 5, vLLM's own, is written"
+        reason = Sentence("the preset leaves it open; {value}, vLLM's own, is written", value=5)
         books.lose("speculation.options.prompt_lookup_max", "approximated", reason)
     else:
         books.say("speculation.options.prompt_lookup_max", "spec-ngram-simple-size-n")
     if spec.options.get("prompt_lookup_min") is not None:
-        reason = "ngram-simple matches one length only, the longest: it drafts less often"
+        reason = Sentence("ngram-simple matches one length only, the longest: it drafts less often")
         books.lose("speculation.options.prompt_lookup_min", "dropped", reason)
     if spec.options.get("match") is not None:
-        reason = "which match is taken cannot be said: other tokens may be drafted; the output is the same"
+        reason = Sentence("which match is taken cannot be said: other tokens may be drafted; the output is the same")
         books.lose("speculation.options.match", "approximated", reason)
     if spec.model is not None:
-        books.lose("speculation.model", "dropped", "ngram-simple drafts without a model")
+        books.lose("speculation.model", "dropped", Sentence("{method} drafts without a model", method="ngram-simple"))

@@ -8,13 +8,14 @@ import re
 
 from playground.config import Preset, Speculation
 from playground.errors import PlaygroundError
-from playground.exporters import Export
+from playground.exporters import SCHEMA, Export
 from playground.exporters._ledger import Ledger, is_path, method_of, put_engine
 from playground.exporters._server import head
+from playground.sentence import Sentence
 
 TITLE = "Ollama"
 
-VERSIONS = "Ollama with draft_num_predict"
+VERSIONS = Sentence("Ollama with draft_num_predict")
 
 PARAMETERS = {
     "temperature": "temperature",
@@ -36,7 +37,7 @@ def export(preset: Preset) -> Export:
         command=f"ollama create {preset.name} -f {preset.name}.Modelfile",
         losses=tuple(books.losses),
         versions=VERSIONS,
-        checked_by="our schema",
+        checked_by=SCHEMA,
         written=books.written,
     )
 
@@ -49,17 +50,18 @@ def translate(preset: Preset) -> Ledger:
         raise PlaygroundError("Ollama's FROM takes no name with spaces.", "Rename the model.", code="not_expressible")
     books.put("target", config.target, "FROM")
     if is_path(config.target):
-        books.lose("target", "needs-input", "this is a place on the machine it was measured on: name the one there")
+        reason = Sentence("this is a place on the machine it was measured on: name the one there")
     else:
-        books.lose("target", "needs-input", "name the model as Ollama knows it, or a GGUF file or safetensors folder")
-    books.lose("dtype", "dropped", "number formats are a property of the model file: choose its quantisation")
+        reason = Sentence("name the model as Ollama knows it, or a GGUF file or safetensors folder")
+    books.lose("target", "needs-input", reason)
+    reason = Sentence("number formats are a property of the model file: choose its quantisation")
+    books.lose("dtype", "dropped", reason)
     books.take([("max_model_len", "num_ctx")])
     _sampling(books)
     text = config.system_prompt
     if '"""' in text or text.startswith('"') or text.endswith('"'):
-        books.lose(
-            "system_prompt", "dropped", "a Modelfile cannot hold a text with three quotes, or quotes at its ends"
-        )
+        reason = Sentence("a Modelfile cannot hold a text with three quotes, or quotes at its ends")
+        books.lose("system_prompt", "dropped", reason)
     elif config.system_prompt:
         books.put("system_prompt", config.system_prompt, "SYSTEM")
     _speculation(config.speculation, books)
@@ -78,7 +80,7 @@ def _sampling(books: Ledger) -> None:
     if stops:
         books.put("sampling.stop", stops, "stop")
     if len(stops) < len(sampling.stop):
-        reason = "a Modelfile holds no stop string with quotes, line ends or control characters"
+        reason = Sentence("a Modelfile holds no stop string with quotes, line ends or control characters")
         books.lose("sampling.stop", "dropped" if not stops else "approximated", reason)
 
 
@@ -96,7 +98,7 @@ def _speculation(spec: Speculation | None, books: Ledger) -> None:
     books.say("speculation.method", "draft_num_predict, with the prediction layers of the model itself")
     books.put("speculation.num_speculative_tokens", spec.num_speculative_tokens, "draft_num_predict")
     if spec.model is not None:
-        books.lose("speculation.model", "dropped", "a Modelfile names no draft model")
+        books.lose("speculation.model", "dropped", Sentence("a Modelfile names no draft model"))
 
 
 def _modelfile(books: Ledger) -> str:

@@ -1,7 +1,7 @@
 """Our own preset file: canonical YAML, every value written, nothing lost. What `importers/preset.py` reads back."""
 
 from playground.config import Preset
-from playground.exporters import Export
+from playground.exporters import SCHEMA, Export
 from playground.exporters._yaml import to_yaml
 
 TITLE = "Draftboard preset"
@@ -14,7 +14,7 @@ def export(preset: Preset) -> Export:
     return Export(
         files={f"{preset.name}.yaml": preset_yaml(preset)},
         command=f"python -m playground compare --preset {preset.name}.yaml --prompt 'Hello'",
-        checked_by="our schema",
+        checked_by=SCHEMA,
     )
 
 

@@ -19,6 +19,7 @@ from playground.exporters._ledger import (
 from playground.exporters._server import Server, flags, head, request, server_export, shell
 from playground.exporters._sglang_schema import ALGORITHMS, CHAINS, REJECTION, VERSIONS, WITH_MODEL, Serve, written
 from playground.exporters._yaml import to_yaml
+from playground.sentence import Sentence
 
 TITLE = "SGLang"
 
@@ -29,8 +30,8 @@ PROGRAM = ("python3", "-m", "sglang.launch_server")
 RUNNING = 48
 """What SGLang itself falls back to while it speculates; written, since without speculation it is another."""
 
-_GGUF = "name the safetensors model in its place, or add load-format: gguf"
-_NATIVE = "as a default it reaches only the native /generate; requests to the OpenAI endpoints must send it"
+_GGUF = Sentence("name the safetensors model in its place, or add load-format: gguf")
+_NATIVE = Sentence("as a default it reaches only the native /generate; requests to the OpenAI endpoints must send it")
 
 
 def export(preset: Preset) -> Export:
@@ -101,14 +102,19 @@ def _engine(books: Ledger) -> None:
     else:
         books.values["max-running-requests"] = RUNNING
         books.lose(
-            name, "approximated", f"the preset leaves it open; {RUNNING}, SGLang's own with speculation, is written"
+            name,
+            "approximated",
+            Sentence("the preset leaves it open; {n}, SGLang's own with speculation, is written", n=RUNNING),
         )
     if (share := books.option("gpu_memory_utilization")) is not None:
         books.lose(
             "engine_options.gpu_memory_utilization",
             "approximated",
-            f"{share:g} was a share for everything; SGLang's mem-fraction-static is for weights and KV cache alone: it "
-            "is left to SGLang's own estimate",
+            Sentence(
+                "{share:g} was a share for everything; SGLang's mem-fraction-static is for weights and KV cache alone: "
+                "it is left to SGLang's own estimate",
+                share=share,
+            ),
         )
     for option, when, key in (
         ("enforce_eager", True, "disable-cuda-graph"),
@@ -127,7 +133,8 @@ def _sampling(books: Ledger) -> None:
     names = {"temperature": "temperature", "top_p": "top_p", "min_p": "min_p", "top_k": "top_k"}
     names |= {name: name for name in PENALTIES} | {"max_tokens": "max_new_tokens"}
     if sampling.repetition_penalty > 2:
-        books.lose("sampling.repetition_penalty", "approximated", "SGLang takes none above 2: 2 is written")
+        reason = Sentence("SGLang takes none above 2: 2 is written")
+        books.lose("sampling.repetition_penalty", "approximated", reason)
     for name, key in names.items():
         value = getattr(sampling, name)
         value = min(value, 2.0) if name == "repetition_penalty" else value
@@ -156,7 +163,7 @@ def _speculation(spec: Speculation, books: Ledger) -> None:
     if spec.model is not None and algorithm != "NGRAM":
         put_model(books, "speculation.model", spec.model, "speculative-draft-model-path", _GGUF)
     elif spec.model is not None:
-        books.lose("speculation.model", "dropped", "NGRAM drafts without a model")
+        books.lose("speculation.model", "dropped", Sentence("{method} drafts without a model", method="NGRAM"))
     elif algorithm in WITH_MODEL:
         raise needs_draft(method)
     if algorithm in CHAINS:
@@ -191,15 +198,20 @@ def _ngram(spec: Speculation, books: Ledger) -> None:
     books.put(name, (longest or 5) + spec.num_speculative_tokens, "speculative-ngram-max-trie-depth")
     if longest is None:
         del books.written[name]
-        books.lose(name, "approximated", "the preset leaves it open; 5, vLLM's own, is taken")
+        books.lose(
+            name, "approximated", Sentence("the preset leaves it open; {value}, vLLM's own, is written", value=5)
+        )
     # Breadth 1: a chain, as it was measured; its default is a tree.
     books.values |= {"speculative-ngram-min-bfs-breadth": 1, "speculative-ngram-max-bfs-breadth": 1}
     if spec.options.get("prompt_lookup_min") is not None:
-        books.lose("speculation.options.prompt_lookup_min", "dropped", "NGRAM has no shortest match any more")
+        reason = Sentence("NGRAM has no shortest match any more")
+        books.lose("speculation.options.prompt_lookup_min", "dropped", reason)
     books.lose(
         "speculation.method",
         "approximated",
-        "NGRAM drafts from a trie over the texts it has generated, not by lookup in the prompt: acceptance differs",
+        Sentence(
+            "NGRAM drafts from a trie over the texts it has generated, not by lookup in the prompt: acceptance differs"
+        ),
     )
 
 
@@ -213,5 +225,5 @@ def _verification(algorithm: str, books: Ledger) -> None:
         if (value := books.draft_option(option)) is not None:
             books.put(f"speculation.options.{option}", value, option.replace("_", "-"))
             if value < 1:
-                reason = "accepts tokens that the target would not choose"
+                reason = Sentence("accepts tokens that the target would not choose")
                 books.lose(f"speculation.options.{option}", "changes-output", reason)

@@ -25,6 +25,7 @@ from playground.exporters._ledger import (
 from playground.exporters._server import Server, head, request, server_export, shell
 from playground.exporters._trtllm_schema import DECODING, OLD, SCHEMAS, VERSIONS, WITH_MODEL, Dialect, written
 from playground.exporters._yaml import to_yaml
+from playground.sentence import Sentence
 
 TITLE = "TensorRT-LLM"
 
@@ -39,7 +40,7 @@ BATCH = 256
 LEAST_TOKENS = 8192
 """TensorRT-LLM's own default of max_num_tokens."""
 
-_GGUF = "TensorRT-LLM reads no GGUF: name a safetensors model in its place"
+_GGUF = Sentence("TensorRT-LLM reads no GGUF: name a safetensors model in its place")
 
 
 class Options(BaseModel):
@@ -114,8 +115,12 @@ def _memory(books: Ledger) -> None:
         books.lose(
             "engine_options.gpu_memory_utilization",
             "approximated",
-            f"{share:g} was a share of the whole GPU; here the share is of what is left beside the weights, and its "
-            f"own default {FREE_MEMORY} is written",
+            Sentence(
+                "{share:g} was a share of the whole GPU; here the share is of what is left beside the weights, and its "
+                "own default {default} is written",
+                share=share,
+                default=FREE_MEMORY,
+            ),
         )
     dtype = books.option("kv_cache_dtype")
     if dtype in ("auto", "fp8"):
@@ -125,7 +130,7 @@ def _memory(books: Ledger) -> None:
         books.lose(
             "engine_options.quantization",
             "dropped",
-            "on the PyTorch backend it is read from the checkpoint: name a quantised one",
+            Sentence("on the PyTorch backend it is read from the checkpoint: name a quantised one"),
         )
 
 
@@ -136,7 +141,7 @@ def _batch(books: Ledger) -> None:
         books.lose(
             "engine_options.max_num_seqs",
             "needs-input",
-            f"the preset leaves it open; {BATCH} is written: size max_batch_size to your load",
+            Sentence("the preset leaves it open; {n} is written: size max_batch_size to your load", n=BATCH),
         )
     books.take([("max_model_len", "max_seq_len")])
     spec = books.values.get("speculative_config", {})
@@ -147,7 +152,9 @@ def _batch(books: Ledger) -> None:
         books.put("engine_options.max_num_batched_tokens", max(wanted, needed), "max_num_tokens")
         if wanted < needed:
             books.lose(
-                "engine_options.max_num_batched_tokens", "approximated", f"raised to {needed}, so that drafts fit"
+                "engine_options.max_num_batched_tokens",
+                "approximated",
+                Sentence("raised to {n}, so that drafts fit", n=needed),
             )
 
 
@@ -157,8 +164,10 @@ def _penalties(books: Ledger) -> None:
             books.lose(
                 f"sampling.{name}",
                 "needs-input",
-                "while it speculates this server refuses requests with a penalty, unless enable_penalty: true is added "
-                "under speculative_config; the value goes with each request",
+                Sentence(
+                    "while it speculates this server refuses requests with a penalty, unless enable_penalty: true is "
+                    "added under speculative_config; the value goes with each request"
+                ),
             )
 
 
@@ -179,7 +188,8 @@ def _speculation(spec: Speculation, dialect: str, books: Ledger) -> None:
             raise needs_draft(method)
         put_model(books, "speculation.model", spec.model, f"{key}.speculative_model", _GGUF)
     elif spec.model is not None:
-        books.lose("speculation.model", "dropped", f"{DECODING[method]} drafts without a model of its own")
+        reason = Sentence("{method} drafts without a model of its own", method=DECODING[method])
+        books.lose("speculation.model", "dropped", reason)
     if method == "ngram":
         _ngram(spec, books)
     elif method == "suffix":
@@ -187,7 +197,7 @@ def _speculation(spec: Speculation, dialect: str, books: Ledger) -> None:
         books.lose(
             "speculation.method",
             "approximated",
-            "its suffix automaton is a relative, not the same algorithm: measure acceptance again",
+            Sentence("its suffix automaton is a relative, not the same algorithm: measure acceptance again"),
         )
     elif method == "mtp":
         _relaxed(books)
@@ -201,7 +211,7 @@ def _ngram(spec: Speculation, books: Ledger) -> None:
         books.lose(
             "speculation.options.prompt_lookup_max",
             "approximated",
-            "the preset leaves it open; 5, vLLM's own, is written",
+            Sentence("the preset leaves it open; {value}, vLLM's own, is written", value=5),
         )
     else:
         books.put("speculation.options.prompt_lookup_max", longest, f"{key}.max_matching_ngram_size")
@@ -211,12 +221,14 @@ def _ngram(spec: Speculation, books: Ledger) -> None:
         books.say("speculation.options.match", f"{key}.is_use_oldest")
     if spec.options.get("prompt_lookup_min") is not None:
         books.lose(
-            "speculation.options.prompt_lookup_min", "dropped", "NGram matches down to one token; it has no minimum"
+            "speculation.options.prompt_lookup_min",
+            "dropped",
+            Sentence("NGram matches down to one token; it has no minimum"),
         )
     books.lose(
         "speculation.method",
         "approximated",
-        "NGram looks up in a pool that all requests share, not only in the prompt: acceptance differs",
+        Sentence("NGram looks up in a pool that all requests share, not only in the prompt: acceptance differs"),
     )
 
 
@@ -226,7 +238,9 @@ def _relaxed(books: Ledger) -> None:
         if (value := books.draft_option(name)) is not None:
             books.put(f"speculation.options.{name}", value, f"speculative_config.{name}")
             books.lose(
-                f"speculation.options.{name}", "changes-output", "accepts tokens that the target would not choose"
+                f"speculation.options.{name}",
+                "changes-output",
+                Sentence("accepts tokens that the target would not choose"),
             )
 
 
@@ -236,11 +250,14 @@ def _verification(method: str, dialect: str, books: Ledger) -> None:
     possible = dialect != "1.2" and method not in ("ngram", "suffix")
     if wanted == "standard" and possible:
         books.put(name, True, "speculative_config.use_rejection_sampling")
-        books.lose(name, "needs-input", "rejection sampling needs FlashInfer in the server's image")
+        books.lose(name, "needs-input", Sentence("rejection sampling needs FlashInfer in the server's image"))
     elif books.config.sampling.temperature > 0:
         books.lose(
             "sampling.temperature",
             "approximated",
-            "above 0 a draft token is kept only if the target samples the very same one: the law of the output is the "
-            f"same, but fewer are accepted than were measured; the temperature itself: {ONLY_REQUESTS}",
+            Sentence(
+                "above 0 a draft token is kept only if the target samples the very same one: the law of the output is "
+                "the same, but fewer are accepted than were measured; the temperature itself: {only}",
+                only=ONLY_REQUESTS,
+            ),
         )

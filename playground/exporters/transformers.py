@@ -10,10 +10,11 @@ from playground.config import Preset, Speculation
 from playground.exporters import Export
 from playground.exporters._ledger import Ledger, measured_dtype, method_of, needs_draft, no_such_method, put_engine
 from playground.exporters._server import head, messages
+from playground.sentence import Sentence
 
 TITLE = "Transformers"
 
-VERSIONS = "transformers 5.16 to 5.24"
+VERSIONS = Sentence("transformers 5.16 to 5.24")
 
 METHODS = ("draft_model", "ngram")
 
@@ -29,7 +30,7 @@ def export(preset: Preset) -> Export:
         command=f"python {name}",
         losses=tuple(books.losses),
         versions=VERSIONS,
-        checked_by="Python's own parser",
+        checked_by=Sentence("{program}'s own parser", program="Python"),
         written=books.written,
     )
 
@@ -42,11 +43,12 @@ def translate(preset: Preset) -> Ledger:
     books.put("dtype", measured_dtype(preset), "dtype")
     if config.target.endswith(".gguf"):
         books.lose(
-            "target", "needs-input", "a GGUF needs from_pretrained(folder, gguf_file=...): name a folder instead"
+            "target",
+            "needs-input",
+            Sentence("a GGUF needs from_pretrained(folder, gguf_file=...): name a folder instead"),
         )
     elif "/" not in config.target:
-        reason = f"“{config.target}” is only a name on the machine it was measured on: name a folder or hub id"
-        books.lose("target", "needs-input", reason)
+        books.lose("target", "needs-input", _only_a_name(config.target))
     _sampling(books)
     if config.speculation is None:
         books.say("speculation", "no assistant")
@@ -81,10 +83,10 @@ def _sampling(books: Ledger) -> None:
     if sampling.seed is not None:
         books.put("sampling.seed", sampling.seed % 2**32, "seed")
         if sampling.seed >= 2**32:
-            books.lose("sampling.seed", "approximated", "set_seed takes 32 bits: the lower ones are written")
+            books.lose("sampling.seed", "approximated", Sentence("set_seed takes 32 bits: the lower ones are written"))
     for name in ("presence_penalty", "frequency_penalty"):
         if getattr(sampling, name):
-            books.lose(f"sampling.{name}", "dropped", "generate has no such penalty")
+            books.lose(f"sampling.{name}", "dropped", Sentence("generate has no such penalty"))
 
 
 def _speculation(spec: Speculation, books: Ledger) -> None:
@@ -97,31 +99,34 @@ def _speculation(spec: Speculation, books: Ledger) -> None:
         longest = spec.options.get("prompt_lookup_max") or 5
         books.put("speculation.options.prompt_lookup_max", longest, "generate.max_matching_ngram_size")
         for name, reason in (
-            ("prompt_lookup_min", "prompt lookup there matches down to one token"),
-            ("match", "prompt lookup there takes the earliest match"),
+            ("prompt_lookup_min", Sentence("prompt lookup there matches down to one token")),
+            ("match", Sentence("prompt lookup there takes the earliest match")),
         ):
             if spec.options.get(name) not in (None, "earliest"):
                 books.lose(f"speculation.options.{name}", "dropped", reason)
         if spec.options.get("match") == "earliest":
             books.say("speculation.options.match", "its own way")
         if spec.model is not None:
-            books.lose("speculation.model", "dropped", "prompt lookup drafts without a model")
+            books.lose("speculation.model", "dropped", Sentence("{method} drafts without a model", method=method))
         return
     if spec.model is None:
         raise needs_draft(method)
     books.put("speculation.model", spec.model, "draft")
     if "/" not in spec.model or spec.model.endswith(".gguf"):
-        reason = f"“{spec.model}” is only a name on the machine it was measured on: name a folder or hub id"
-        books.lose("speculation.model", "needs-input", reason)
+        books.lose("speculation.model", "needs-input", _only_a_name(spec.model))
     books.put("speculation.num_speculative_tokens", k, "k")
     if (how := spec.options.get("draft_sample_method")) == "greedy":
         books.lose(
             "speculation.options.draft_sample_method",
             "approximated",
-            "the assistant samples as the target does, so at a temperature other tokens are drafted",
+            Sentence("the assistant samples as the target does, so at a temperature other tokens are drafted"),
         )
     elif how is not None:
         books.say("speculation.options.draft_sample_method", "its own way")
+
+
+def _only_a_name(model: str) -> Sentence:
+    return Sentence("“{model}” is only a name on the machine it was measured on: name a folder or hub id", model=model)
 
 
 def _script(preset: Preset, values: dict[str, Any]) -> str:

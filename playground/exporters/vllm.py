@@ -14,15 +14,12 @@ from playground.config import Preset, RunConfig, checked
 from playground.exporters import Export, Loss
 from playground.exporters._server import Server, flags, head, messages, request, sampling_values, server_export, shell
 from playground.exporters._vllm_schema import VERSIONS, ServeConfig, written
-from playground.exporters._vllm_translate import checked_serve, translate
+from playground.exporters._vllm_translate import SUFFIX_PACKAGE, checked_serve, translate
 from playground.exporters._yaml import to_yaml
 
 TITLE = "vLLM"
 
 IMAGE = "vllm/vllm-openai:v0.32.0"
-
-SUFFIX_PACKAGE = "arctic-inference==0.1.1"
-"""What method suffix needs beside vLLM; newer ones are not taken."""
 
 
 class Options(BaseModel):
