@@ -41,7 +41,9 @@ MAY_KNOW = {
     "playground.decoding": ("playground.errors", "playground.drafters"),
     "playground.drafters": ("playground.errors", "playground.decoding"),
     "playground.exporters": ("playground.errors", "playground.sentence", "playground.config", "playground.registry"),
-    "playground.importers": ("playground.errors", "playground.config", "playground.registry", "playground.exporters"),
+    "playground.importers": (
+        "playground.errors", "playground.sentence", "playground.config", "playground.registry", "playground.exporters",
+    ),
     "storage": ("playground.errors", "playground.config", "playground.events", "playground.metrics"),
 }
 """Package -> all that it may import of ours, itself apart: the mathematics knows no config and no events, and so on."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from playground.config import Preset
+from playground.sentence import Sentence
 
 PACKAGE = __name__
 
@@ -13,7 +14,7 @@ class Imported:
     """A preset and every rewrite made to bring the file up to date, one sentence each."""
 
     preset: Preset
-    rewrites: tuple[str, ...] = ()
+    rewrites: tuple[Sentence, ...] = ()
 
 
 class Importer(Protocol):

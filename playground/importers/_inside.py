@@ -9,6 +9,7 @@ from typing import Any
 from playground.errors import PlaygroundError
 from playground.importers import Imported, llama_cpp, sglang, tensorrt_llm, vllm
 from playground.importers._yaml import parse_yaml
+from playground.sentence import Sentence
 
 _IMAGES: tuple[tuple[str, list[str]], ...] = (
     ("vllm-openai", ["vllm", "serve"]),
@@ -67,5 +68,5 @@ def read_command(name: str, text: str, files: Mapping[str, str], *, keep_lossy: 
     raise PlaygroundError(f"{name}: starts no server we know.", "Known are vLLM, SGLang, TensorRT-LLM and llama.cpp.")
 
 
-def told(imported: Imported, *sentences: str) -> Imported:
+def told(imported: Imported, *sentences: Sentence) -> Imported:
     return replace(imported, rewrites=(*sentences, *imported.rewrites))

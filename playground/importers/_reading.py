@@ -13,11 +13,14 @@ from playground.errors import PlaygroundError
 from playground.importers import Imported
 from playground.importers._text import name_from
 from playground.importers._yaml import Located, checked_document, line_of, parse_json
+from playground.sentence import Sentence
 
 Values = dict[str, Any]
 
 NEUTRAL: Values = {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0, "repetition_penalty": 1.0}
 """What a server does where neither its file nor the request says anything; penalties are neutral in ours too."""
+
+NO_SAMPLING = Sentence("It sets no sampling: neutral values are taken, temperature 1.")
 
 DTYPES = {"half": "float16", "float": "float32", "bf16": "bfloat16", "fp16": "float16"}
 
@@ -30,7 +33,7 @@ class Reading:
 
     def __init__(self, name: str, raw: Mapping[str, Any], *, keep_lossy: bool = False) -> None:
         self.name, self.raw, self.keep_lossy = name, raw, keep_lossy
-        self.said: list[str] = []
+        self.said: list[Sentence] = []
         self.values: Values = {}
         for key, value in raw.items():
             plain = key.replace("-", "_")
@@ -38,7 +41,7 @@ class Reading:
                 raise PlaygroundError(f"{self.place(key)}: is given twice.", "Keep one of them.", code="bad_config")
             self.values[plain] = value
 
-    def rename(self, names: Mapping[str, str], why: str = "") -> None:
+    def rename(self, names: Mapping[str, str], why: Sentence | None = None) -> None:
         """Old spellings to the one of today; said where `why` gives the reason."""
         for old, new in names.items():
             if old not in self.values:
@@ -52,17 +55,17 @@ class Reading:
                 )
             self.values[new] = value
             if why:
-                self.said.append(f"{shown(old)} is now {shown(new)} ({why}).")
+                self.said.append(Sentence("{old} is now {new} ({why}).", old=shown(old), new=shown(new), why=why))
 
-    def drop(self, reasons: Mapping[str, str]) -> None:
+    def drop(self, reasons: Mapping[str, Sentence]) -> None:
         for key, why in reasons.items():
             if self.values.pop(key, None) is not None:
-                self.said.append(f"{shown(key)} is left out: {why}.")
+                self.said.append(Sentence("{key} is left out: {why}.", key=shown(key), why=why))
 
-    def lossy(self, key: str, what: str) -> bool:
+    def lossy(self, key: str, what: Sentence) -> bool:
         """A setting that changes the output. Refused, unless the user keeps it knowingly."""
         refuse_lossy(self.place(key), what, keep=self.keep_lossy)
-        self.said.append(f"{shown(key)} is kept knowingly: {what}.")
+        self.said.append(Sentence("{key} is kept knowingly: {what}.", key=shown(key), what=what))
         return True
 
     def text(self, key: str) -> str | None:
@@ -111,9 +114,9 @@ class Reading:
         mine = sorted(key for key in self.values if key in servers)
         strange = sorted(key for key in self.values if key not in servers)
         if mine:
-            self.said.append(f"Left out, they belong to the server and not to a preset: {', '.join(mine)}.")
+            self.said.append(servers_own(mine))
         if strange:
-            self.said.append(f"Left out, not known here: {', '.join(key[:60] for key in strange)}.")
+            self.said.append(not_known(strange))
 
     def place(self, key: str) -> str:
         return place(self.name, self.raw, key)
@@ -134,6 +137,26 @@ class Reading:
 
 def shown(key: str) -> str:
     return key[:60].replace("_", "-") if "_" in key and key.startswith(("spec_", "speculative_n")) else key[:60]
+
+
+def servers_own(keys: Iterable[str]) -> Sentence:
+    return Sentence("Left out, they belong to the server and not to a preset: {keys}.", keys=", ".join(keys))
+
+
+def not_known(keys: Iterable[str]) -> Sentence:
+    return Sentence("Left out, not known here: {keys}.", keys=", ".join(key[:60] for key in keys))
+
+
+def left_out_of(what: str, keys: Iterable[str]) -> Sentence:
+    return Sentence("Left out of {what}: {keys}.", what=what, keys=", ".join(key[:60] for key in keys))
+
+
+def pinned_defaults(system: str, values: str) -> Sentence:
+    return Sentence("Not given, so {system}'s own defaults are written out: {values}.", system=system, values=values)
+
+
+def other_name(key: str, value: str, name: str) -> Sentence:
+    return Sentence("{key} {value} is another name of {name}.", key=key, value=value, name=name)
 
 
 def refuse_lossy(place: str, what: str, *, keep: bool) -> None:
@@ -157,7 +180,7 @@ def engine_for(engine_options: Values, speculation: Values | None) -> str:
 def dtype(reading: Reading) -> str:
     value = str(reading.values.pop("dtype", None) or "auto")
     if value in DTYPES:
-        reading.said.append(f"dtype {value} is another name of {DTYPES[value]}.")
+        reading.said.append(other_name("dtype", value, DTYPES[value]))
     return DTYPES.get(value, value)
 
 

@@ -6,6 +6,8 @@ Works on plain mappings with underscored keys. Knows names and their history; bu
 from typing import Any
 
 from playground.errors import PlaygroundError
+from playground.importers._reading import other_name
+from playground.sentence import Sentence
 
 Values = dict[str, Any]
 
@@ -23,15 +25,18 @@ MOVED_INSIDE = {
 """Top-level keys of old releases (and of the new shortcuts) -> keys of speculative_config."""
 
 LOSSY = "spec_decoding_acceptance_method"
+_TYPICAL = Sentence("belonged to typical acceptance, which changed the output")
 DROPPED = {
-    "use_v2_block_manager": "the only block manager there is now",
-    "speculative_disable_mqa_scorer": "an implementation detail that is gone",
-    "speculative_token_tree": "token trees are gone; drafts are chains",
-    "disable_logprobs_during_spec_decoding": "log-probabilities no longer cost extra",
-    "speculative_disable_by_batch_size": "gone; num_speculative_tokens_per_batch_size takes its place, set it by hand",
-    LOSSY: "only exact acceptance is left",
-    "typical_acceptance_sampler_posterior_threshold": "belonged to typical acceptance, which changed the output",
-    "typical_acceptance_sampler_posterior_alpha": "belonged to typical acceptance, which changed the output",
+    "use_v2_block_manager": Sentence("the only block manager there is now"),
+    "speculative_disable_mqa_scorer": Sentence("an implementation detail that is gone"),
+    "speculative_token_tree": Sentence("token trees are gone; drafts are chains"),
+    "disable_logprobs_during_spec_decoding": Sentence("log-probabilities no longer cost extra"),
+    "speculative_disable_by_batch_size": Sentence(
+        "gone; num_speculative_tokens_per_batch_size takes its place, set it by hand"
+    ),
+    LOSSY: Sentence("only exact acceptance is left"),
+    "typical_acceptance_sampler_posterior_threshold": _TYPICAL,
+    "typical_acceptance_sampler_posterior_alpha": _TYPICAL,
 }
 DROPPED_INSIDE = {
     "disable_by_batch_size": DROPPED["speculative_disable_by_batch_size"],
@@ -45,13 +50,13 @@ DROPPED_INSIDE = {
 NGRAM_NAMES = ("[ngram]", "ngram")
 
 
-def upgrade(name: str, values: Values, *, keep_lossy: bool = False) -> tuple[Values, list[str]]:
+def upgrade(name: str, values: Values, *, keep_lossy: bool = False) -> tuple[Values, list[Sentence]]:
     """(the values as vLLM 0.32 has them, the sentences).
 
     Raises:
         PlaygroundError: old and new spelling disagree, or it asks for text that is wrong on purpose.
     """
-    said: list[str] = []
+    said: list[Sentence] = []
     values = dict(values)
     inner = _inside(values.pop("speculative_config", None))
     _lossy(name, values, inner, keep_lossy)
@@ -88,7 +93,7 @@ def _lossy(name: str, values: Values, inner: Values, keep: bool) -> None:
                 )
 
 
-def _synthetic(name: str, inner: Values, keep: bool, said: list[str]) -> None:
+def _synthetic(name: str, inner: Values, keep: bool, said: list[Sentence]) -> None:
     keys = [key for key in inner if key.startswith("synthetic")]
     if inner.get("rejection_sample_method") == "synthetic":
         keys.append("rejection_sample_method")
@@ -102,27 +107,31 @@ def _synthetic(name: str, inner: Values, keep: bool, said: list[str]) -> None:
         )
     for key in keys:
         del inner[key]
-    said.append("Synthetic acceptance is left out: it writes text that is wrong on purpose.")
+    said.append(Sentence("Synthetic acceptance is left out: it writes text that is wrong on purpose."))
 
 
-def _drop(values: Values, gone: dict[str, str], said: list[str]) -> None:
+def _drop(values: Values, gone: dict[str, Sentence], said: list[Sentence]) -> None:
     for key, why in gone.items():
         if key in values:
             value = values.pop(key)
-            lossy = str(value).startswith("typical")
-            more = "; the old setting changed the output, and that is not carried over" if lossy else ""
-            said.append(f"{key} is left out: {why}{more}.")
+            said.append(Sentence("{key} is left out: {why}.", key=key, why=why))
+            if str(value).startswith("typical"):
+                said.append(Sentence("{key} changed the output; that is not carried over.", key=key))
 
 
-def _speculative_model(name: str, model: Any, inner: Values, said: list[str]) -> None:
+def _speculative_model(name: str, model: Any, inner: Values, said: list[Sentence]) -> None:
     if model in NGRAM_NAMES:
         inner.setdefault("method", "ngram")
-        said.append(f"speculative_model “{model}” is now method ngram of speculative_config (since vLLM 0.8).")
+        said.append(
+            Sentence(
+                "speculative_model “{model}” is now method ngram of speculative_config (since vLLM 0.8).", model=model
+            )
+        )
         return
     _move(name, model, "speculative_model", "model", inner, said)
 
 
-def _move(name: str, value: Any, old: str, new: str, inner: Values, said: list[str]) -> None:
+def _move(name: str, value: Any, old: str, new: str, inner: Values, said: list[Sentence]) -> None:
     if new in inner and str(inner[new]) != str(value):
         raise PlaygroundError(
             f"{name}: {old} is {value!r:.60}, but {new} of speculative_config is {inner[new]!r:.60}.",
@@ -130,19 +139,22 @@ def _move(name: str, value: Any, old: str, new: str, inner: Values, said: list[s
             code="bad_config",
         )
     inner[new] = value
-    since = "" if old.startswith("spec_") else " (since vLLM 0.8)"
-    place = f"{new} of speculative_config" if old != new else "inside speculative_config"
-    said.append(f"{old} is now {place}{since}.")
+    if old == new:
+        said.append(Sentence("{old} is now inside speculative_config (since vLLM 0.8).", old=old))
+    elif old.startswith("spec_"):
+        said.append(Sentence("{old} is now {new} of speculative_config.", old=old, new=new))
+    else:
+        said.append(Sentence("{old} is now {new} of speculative_config (since vLLM 0.8).", old=old, new=new))
 
 
-def _method(name: str, inner: Values, said: list[str]) -> None:
+def _method(name: str, inner: Values, said: list[Sentence]) -> None:
     if "tensor_parallel_size" in inner:
         _move(
             name, inner.pop("tensor_parallel_size"), "tensor_parallel_size", "draft_tensor_parallel_size", inner, said
         )
     if inner.get("model") in NGRAM_NAMES:
         inner["method"] = "ngram"
-        said.append(f"model “{inner.pop('model')}” of speculative_config is now method ngram.")
+        said.append(Sentence("model “{model}” of speculative_config is now method ngram.", model=inner.pop("model")))
     method = inner.get("method")
     if method is None:
         has_range = "prompt_lookup_max" in inner or "prompt_lookup_min" in inner
@@ -151,33 +163,41 @@ def _method(name: str, inner: Values, said: list[str]) -> None:
             del inner["method"]
         elif inner["method"] == "draft_model":
             said.append(
-                "No method was given: draft_model is taken; name it if the draft is an EAGLE, Medusa or MTP head."
+                Sentence(
+                    "No method was given: draft_model is taken; name it if the draft is an EAGLE, Medusa or MTP head."
+                )
             )
         else:
-            said.append("No method was given: ngram is taken, since there is a lookup range and no draft model.")
+            said.append(
+                Sentence("No method was given: ngram is taken, since there is a lookup range and no draft model.")
+            )
     elif isinstance(method, str) and method.endswith("_mtp"):
         inner["method"] = "mtp"
-        said.append(f"method {method} is now mtp.")
+        said.append(Sentence("method {method} is now mtp.", method=method))
 
 
-def _lookup(inner: Values, said: list[str]) -> None:
+def _lookup(inner: Values, said: list[Sentence]) -> None:
     if not str(inner.get("method", "")).startswith("ngram"):
         for key in ("prompt_lookup_max", "prompt_lookup_min"):
             if inner.pop(key, None) is not None:
-                said.append(f"{key} is left out: method {inner.get('method')} ignores it.")
+                why = Sentence("method {method} ignores it", method=inner.get("method"))
+                said.append(Sentence("{key} is left out: {why}.", key=key, why=why))
         return
     low, high = inner.get("prompt_lookup_min"), inner.get("prompt_lookup_max")
     if low is None or high is None:
         inner["prompt_lookup_max"] = high if high is not None else (low if low is not None else 5)
         inner["prompt_lookup_min"] = low if low is not None else inner["prompt_lookup_max"]
         said.append(
-            "The lookup range is written out as vLLM takes it: "
-            f"{inner['prompt_lookup_min']} to {inner['prompt_lookup_max']}."
+            Sentence(
+                "The lookup range is written out as vLLM takes it: {low} to {high}.",
+                low=inner["prompt_lookup_min"],
+                high=inner["prompt_lookup_max"],
+            )
         )
 
 
-def _dtype(values: Values, said: list[str]) -> None:
+def _dtype(values: Values, said: list[Sentence]) -> None:
     names = {"half": "float16", "float": "float32"}
     if (old := values.get("dtype")) in names:
         values["dtype"] = names[old]
-        said.append(f"dtype {old} is another name of {names[old]}.")
+        said.append(other_name("dtype", old, names[old]))

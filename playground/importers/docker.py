@@ -6,6 +6,7 @@ from typing import Any
 from playground.errors import PlaygroundError
 from playground.importers import Imported
 from playground.importers._inside import read_command, server_command, told, words_of
+from playground.sentence import Sentence
 
 TITLE = "Docker Compose"
 
@@ -26,9 +27,11 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
             f"{name}: no service runs a server we know.", "Known are vLLM, SGLang, TensorRT-LLM and llama.cpp."
         )
     title, text = found[0]
-    others = f", not {', '.join(other[:40] for other, _ in found[1:])}" if found[1:] else ""
     imported = read_command(name, text, _files(data), keep_lossy=keep_lossy)
-    return told(imported, f"Read from the command of service {title[:60]}{others}; its container is left out.")
+    said = [Sentence("Read from the command of service {name}; its container is left out.", name=title[:60])]
+    if others := ", ".join(other[:40] for other, _ in found[1:]):
+        said.append(Sentence("Only this service is read; left out: {names}.", names=others))
+    return told(imported, *said)
 
 
 def _command(service: dict[str, Any]) -> str | None:

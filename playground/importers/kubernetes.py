@@ -7,6 +7,7 @@ from typing import Any
 from playground.errors import PlaygroundError
 from playground.importers import Imported
 from playground.importers._inside import read_command, server_command, told, words_of
+from playground.sentence import Sentence
 
 TITLE = "Kubernetes"
 
@@ -38,7 +39,7 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
         if text:
             title = str(container.get("name", "?"))[:60]
             imported = read_command(name, text, _files(data), keep_lossy=keep_lossy)
-            return told(imported, f"Read from container {title}; the pod around it is left out.")
+            return told(imported, Sentence("Read from container {name}; the pod around it is left out.", name=title))
     raise PlaygroundError(
         f"{name}: no container runs a server we know.", "Known are vLLM, SGLang, TensorRT-LLM and llama.cpp."
     )
@@ -98,8 +99,10 @@ def _production_stack(name: str, chart: dict[str, Any], keep_lossy: bool) -> Imp
         words.append("--no-enable-prefix-caching")
     words += words_of(config.get("extraArgs"))
     imported = read_command(name, shlex.join(words), {}, keep_lossy=keep_lossy)
-    rest = f"; of {len(models or ())} models only the first" if len(models or ()) > 1 else ""
-    return told(imported, f"Read from the values of production-stack{rest}; what the chart adds is left out.")
+    said = [Sentence("Read from the values of production-stack; what the chart adds is left out.")]
+    if len(models or ()) > 1:
+        said.append(Sentence("Of {n} models only the first is read.", n=len(models or ())))
+    return told(imported, *said)
 
 
 def _llm_d(name: str, chart: dict[str, Any], keep_lossy: bool) -> Imported:
@@ -118,7 +121,7 @@ def _llm_d(name: str, chart: dict[str, Any], keep_lossy: bool) -> Imported:
     first = containers[0] if isinstance(containers, list) and containers and isinstance(containers[0], dict) else {}
     words += words_of(first.get("args"))
     imported = read_command(name, shlex.join(words), {}, keep_lossy=keep_lossy)
-    return told(imported, "Read from the decode values of llm-d; what the chart adds is left out.")
+    return told(imported, Sentence("Read from the decode values of llm-d; what the chart adds is left out."))
 
 
 def _plain(text: str) -> str:

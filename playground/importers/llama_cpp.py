@@ -9,7 +9,8 @@ from playground.errors import PlaygroundError
 from playground.exporters._llama_schema import ORDER, TYPES, WINDOW, Serve, unescaped
 from playground.importers import Imported
 from playground.importers import _llama_source as source
-from playground.importers._reading import Reading, Values, engine_for, located
+from playground.importers._reading import Reading, Values, engine_for, located, pinned_defaults
+from playground.sentence import Sentence
 
 TITLE = "llama.cpp"
 
@@ -19,7 +20,7 @@ _RENAMED = {
     "spec_ngram_size_n": "spec_ngram_simple_size_n", "spec_ngram_size_m": "spec_ngram_simple_size_m",
     "spec_ngram_min_hits": "spec_ngram_simple_min_hits",
 }  # fmt: skip
-_GONE = {"ctx_size_draft": "the draft has the target's context by now"}
+_GONE = {"ctx_size_draft": Sentence("the draft has the target's context by now")}
 _TYPES = {name: method for method, name in TYPES.items()}
 _OLD_TYPES = {"draft": "draft-simple", "eagle3": "draft-eagle3", "mtp": "draft-mtp"}
 _NGRAM = ("ngram-simple", "ngram-map-k", "ngram-map-k4v", "ngram-mod", "ngram-cache")
@@ -75,7 +76,8 @@ def read(name: str, data: object, *, keep_lossy: bool = False, beside: object = 
         raw, others = source.from_ini(name, data)
     reading = Reading(name, raw, keep_lossy=keep_lossy)
     if others:
-        reading.said.append(f"Only the first model is read; left out: {', '.join(other[:60] for other in others)}.")
+        names = ", ".join(other[:60] for other in others)
+        reading.said.append(Sentence("Only the first model is read; left out: {names}.", names=names))
     return reading.finish(TITLE, _config(reading))
 
 
@@ -86,7 +88,7 @@ def _config(reading: Reading) -> Values:
         raise PlaygroundError(f"{reading.name}: names no model.", hint, code="bad_config")
     reading.values.pop("hf_repo", None)
     old = bool({*_RENAMED, *_GONE} & reading.values.keys()) or reading.values.get("spec_type") in _OLD_TYPES
-    reading.rename(_RENAMED, "removed in April 2026")
+    reading.rename(_RENAMED, Sentence("removed in April 2026"))
     reading.drop(_GONE)
     speculation = _speculation(reading, old)
     options = _room(reading)
@@ -118,7 +120,7 @@ def _room(reading: Reading) -> Values:
 
 def _speculation(reading: Reading, old: bool) -> Values | None:
     for key in [key for key in reading.values if key.startswith("spec_synth")]:
-        reading.lossy(key, "synthetic acceptance writes text that is wrong on purpose, to time a server")
+        reading.lossy(key, Sentence("synthetic acceptance writes text that is wrong on purpose, to time a server"))
         del reading.values[key]
     model = reading.text("spec_draft_model") or reading.text("spec_draft_hf")
     kind = _kind(reading, model)
@@ -132,7 +134,9 @@ def _speculation(reading: Reading, old: bool) -> Values | None:
     if k is None:
         k = _OLD_MAX if old else _NEW_MAX
         reading.said.append(
-            f"spec-draft-n-max is not given: {k}, the default {'then' if old else 'now'}, is written out."
+            Sentence("spec-draft-n-max is not given: {k}, the default then, is written out.", k=k)
+            if old
+            else Sentence("spec-draft-n-max is not given: {k}, the default now, is written out.", k=k)
         )
     if kind.startswith("draft"):
         _early_stop(reading, p_min, least, old)
@@ -149,11 +153,20 @@ def _early_stop(reading: Reading, p_min: Any, least: int | None, old: bool) -> N
     stop = _OLD_P_MIN if p_min is None and old else float(str(p_min or 0))
     if stop > 0:
         reading.said.append(
-            f"spec-draft-p-min {stop:g}{' (the default then)' if p_min is None else ''} is left out: it ended drafts "
-            "where the draft model was unsure; presets draft k tokens."
+            Sentence(
+                "spec-draft-p-min {stop:g} is left out: it ended drafts where the draft model was unsure; presets "
+                "draft k tokens.",
+                stop=stop,
+            )
+            if p_min is not None
+            else Sentence(
+                "spec-draft-p-min {stop:g} (the default then) is left out: it ended drafts where the draft model was "
+                "unsure; presets draft k tokens.",
+                stop=stop,
+            )
         )
     if least:
-        reading.said.append(f"spec-draft-n-min {least} is left out: presets use every draft.")
+        reading.said.append(Sentence("spec-draft-n-min {n} is left out: presets use every draft.", n=least))
 
 
 def _kind(reading: Reading, model: str | None) -> str | None:
@@ -163,8 +176,10 @@ def _kind(reading: Reading, model: str | None) -> str | None:
         given = given or "ngram-mod"
     if given is None and model is not None:
         reading.said.append(
-            "spec-type is not given: draft-simple is taken. Since April 2026 llama-server loads such a draft and does "
-            "not use it."
+            Sentence(
+                "spec-type is not given: draft-simple is taken. Since April 2026 llama-server loads such a draft and "
+                "does not use it."
+            )
         )
         return "draft-simple"
     if given is None:
@@ -182,14 +197,20 @@ def _kind(reading: Reading, model: str | None) -> str | None:
     if len(known) > 1:
         chosen = next((kind for kind in known if kind.startswith("draft")), known[0])
         rest = ", ".join(kind for kind in known if kind != chosen)
-        reading.said.append(f"Of several spec-types {chosen} is taken, {rest} is left out: presets hold one method.")
+        reading.said.append(
+            Sentence(
+                "Of several spec-types {chosen} is taken, {rest} is left out: presets hold one method.",
+                chosen=chosen,
+                rest=rest,
+            )
+        )
         return chosen
     return known[0]
 
 
 def _current(reading: Reading, kind: str) -> str:
     if kind in _OLD_TYPES:
-        reading.said.append(f"spec-type {kind} is now {_OLD_TYPES[kind]} (May 2026).")
+        reading.said.append(Sentence("spec-type {old} is now {new} (May 2026).", old=kind, new=_OLD_TYPES[kind]))
         return _OLD_TYPES[kind]
     if kind not in (*_TYPES, *_NGRAM, "none"):
         raise PlaygroundError(
@@ -205,16 +226,18 @@ def _sizes(reading: Reading, kind: str) -> tuple[int, int | None]:
     if kind not in _NGRAM:
         return 0, None
     if kind != "ngram-simple":
-        reading.said.append(f"spec-type {kind} is read as method ngram, its nearest relative: acceptance differs.")
+        reading.said.append(
+            Sentence("spec-type {kind} is read as method ngram, its nearest relative: acceptance differs.", kind=kind)
+        )
     names = {"ngram-mod": ("spec_ngram_mod_n_match", "spec_ngram_mod_n_max")}
     first, second = names.get(kind, (f"spec_{kind.replace('-', '_')}_size_n", f"spec_{kind.replace('-', '_')}_size_m"))
     lookup, draft = _whole(reading, first), _whole(reading, second)
     default = 24 if kind == "ngram-mod" else 12
     if lookup is None:
-        reading.said.append(f"The lookup's length is not given: {default}, its default, is written out.")
+        reading.said.append(Sentence("The lookup's length is not given: {n}, its default, is written out.", n=default))
     if draft is None and kind != "ngram-cache":
         draft = 64 if kind == "ngram-mod" else 48
-        reading.said.append(f"The draft's length is not given: {draft}, its default, is written out.")
+        reading.said.append(Sentence("The draft's length is not given: {n}, its default, is written out.", n=draft))
     return (default if lookup is None else lookup), draft
 
 
@@ -223,7 +246,7 @@ def _sampling(reading: Reading) -> Values:
     pinned = {key: value for key, value in _DEFAULTS.items() if key not in given}
     if pinned:
         said = ", ".join(f"{key.replace('_', '-')} {value:g}" for key, value in pinned.items())
-        reading.said.append(f"Not given, so llama-server's own defaults are written out: {said}.")
+        reading.said.append(pinned_defaults("llama-server", said))
     neutral = {"repeat_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
     read = reading.checked(Serve, _full(neutral | pinned | given), reading.raw)
     sampling: Values = {ours: getattr(read, theirs) for theirs, ours in _SAMPLING.items()}
@@ -243,10 +266,14 @@ def _order(reading: Reading, sampling: Values) -> None:
     window = reading.values.pop("repeat_last_n", None)
     penalised = sampling["repetition_penalty"] != 1 or sampling["presence_penalty"] or sampling["frequency_penalty"]
     if penalised and str(window) not in ("-1", str(WINDOW)):
-        reading.said.append(f"Penalties looked back {window or 64} tokens there; here they look at everything.")
+        reading.said.append(
+            Sentence("Penalties looked back {n} tokens there; here they look at everything.", n=window or 64)
+        )
     order = reading.values.pop("sampler_seq", None)
     if order != ORDER and sampling["temperature"] not in (0, 1):
-        reading.said.append("Its samplers apply the temperature last; here it comes before top-k, top-p and min-p.")
+        reading.said.append(
+            Sentence("Its samplers apply the temperature last; here it comes before top-k, top-p and min-p.")
+        )
 
 
 def _full(values: Values) -> Values:

@@ -6,7 +6,8 @@ from typing import Any
 from playground.errors import PlaygroundError
 from playground.exporters.ollama import PARAMETERS
 from playground.importers import Imported
-from playground.importers._reading import Reading, Values, engine_for
+from playground.importers._reading import Reading, Values, engine_for, left_out_of, pinned_defaults
+from playground.sentence import Sentence
 
 TITLE = "Ollama"
 
@@ -37,7 +38,7 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
     sampling |= {_FIELDS[key]: reading.values.pop(key) for key in list(reading.values) if key in _FIELDS}
     if pinned := [key for key in _DEFAULTS if key not in raw]:
         values = ", ".join(f"{key} {_DEFAULTS[key]:g}" for key in pinned)
-        reading.said.append(f"Not given, so Ollama's own defaults are written out: {values}.")
+        reading.said.append(pinned_defaults("Ollama", values))
     if str(sampling.get("max_tokens", "")).startswith("-"):
         del sampling["max_tokens"]
     sampling |= {"stop": stops} if stops else {}
@@ -47,12 +48,12 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
     speculation = None
     if k is not None and str(k) != "0":
         speculation = {"method": "mtp", "num_speculative_tokens": k, "model": None, "options": {}}
-        reading.said.append("draft_num_predict is read as method mtp, prediction layers inside the model.")
+        reading.said.append(Sentence("draft_num_predict is read as method mtp, prediction layers inside the model."))
     config: Values = {"target": target, "engine_options": options, "speculation": speculation, "sampling": sampling}
     if isinstance(system := reading.values.pop("SYSTEM", None), str):
         config["system_prompt"] = system
     if other or reading.values:
-        reading.said.append(f"Left out: {', '.join(sorted({*other, *reading.values}))}.")
+        reading.said.append(left_out_of("the Modelfile", sorted({*other, *reading.values})))
     config["engine"] = engine_for(options, speculation)
     return reading.finish(TITLE, config)
 

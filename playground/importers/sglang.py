@@ -9,7 +9,8 @@ from playground.errors import PlaygroundError
 from playground.exporters._sglang_schema import ALGORITHMS, CHAINS, Preferred, Serve
 from playground.importers import Imported
 from playground.importers import _command as command
-from playground.importers._reading import NEUTRAL, Reading, Values, dtype, engine_for, located
+from playground.importers._reading import NEUTRAL, NO_SAMPLING, Reading, Values, dtype, engine_for, located
+from playground.sentence import Sentence
 
 TITLE = "SGLang"
 
@@ -21,9 +22,10 @@ _SAME = {
 }  # fmt: skip
 _RENAMED = {"speculative_algo": "speculative_algorithm"}
 _GONE = {
-    "speculative_ngram_min_match_window_size": "NGRAM has no shortest match any more (0.5.23)",
-    "speculative_ngram_branch_length": "NGRAM drafts as long as speculative-num-draft-tokens says (0.5.23)",
+    "speculative_ngram_min_match_window_size": Sentence("NGRAM has no shortest match any more"),
+    "speculative_ngram_branch_length": Sentence("NGRAM drafts as long as speculative-num-draft-tokens says"),
 }
+_SHARE = Sentence("a share for weights and KV cache alone, no one else's share means that")
 _ENGINE = {
     "tp_size": "tensor_parallel_size", "pp_size": "pipeline_parallel_size", "dp_size": "data_parallel_size",
     "quantization": "quantization", "kv_cache_dtype": "kv_cache_dtype", "context_length": "max_model_len",
@@ -69,9 +71,9 @@ def read(name: str, data: object, *, keep_lossy: bool = False, beside: object = 
         raw = {key.replace("-", "_"): value for key, value in beside.items()} | raw
     reading = Reading(name, raw, keep_lossy=keep_lossy)
     if not isinstance(data, str) and any("_" in key for key in raw):
-        reading.said.append("Keys with underscores are read; SGLang itself takes them with dashes only.")
+        reading.said.append(Sentence("Keys with underscores are read; SGLang itself takes them with dashes only."))
     reading.rename(_SAME)
-    reading.rename(_RENAMED, "its name by now")
+    reading.rename(_RENAMED, Sentence("its name by now"))
     return reading.finish(TITLE, _config(reading))
 
 
@@ -98,7 +100,7 @@ def _config(reading: Reading) -> Values:
             f"{reading.name}: names no model.", "Add `model-path:` with the target model.", code="bad_config"
         )
     if reading.values.get("mem_fraction_static") is not None:
-        reading.drop({"mem_fraction_static": "a share for weights and KV cache alone, no one else's share means that"})
+        reading.drop({"mem_fraction_static": _SHARE})
     number = dtype(reading)
     options = reading.take(_ENGINE)
     if reading.values.pop("disable_cuda_graph", False):
@@ -132,7 +134,7 @@ def _speculation(reading: Reading) -> Values | None:
     if name is None:
         return None
     if name.upper() == "LOOKAHEAD":
-        reading.said.append("speculative-algorithm LOOKAHEAD is now NGRAM.")
+        reading.said.append(Sentence("speculative-algorithm LOOKAHEAD is now NGRAM."))
         name = "NGRAM"
     method = _METHODS.get(name.upper())
     if method is None:
@@ -158,7 +160,7 @@ def _chain(reading: Reading) -> int:
     names = ("speculative_num_steps", "speculative_eagle_topk", "speculative_num_draft_tokens")
     given = [reading.values.pop(name, None) for name in names]
     if given == [None, None, None]:
-        reading.said.append("The draft's length is left to SGLang: its usual choice, 3 steps, is taken.")
+        reading.said.append(Sentence("The draft's length is left to SGLang: its usual choice, 3 steps, is taken."))
         return 3
     if None in given:
         raise PlaygroundError(
@@ -169,11 +171,20 @@ def _chain(reading: Reading) -> int:
     steps, width, tokens = (reading.whole(name, value) for name, value in zip(names, given, strict=True))
     if width > 1:
         reading.said.append(
-            f"A tree of {tokens} tokens, {width} wide, becomes a chain of its {steps} steps: presets draft chains."
+            Sentence(
+                "A tree of {tokens} tokens, {width} wide, becomes a chain of its {steps} steps: presets draft chains.",
+                tokens=tokens,
+                width=width,
+                steps=steps,
+            )
         )
     elif tokens != steps + 1:
         reading.said.append(
-            f"speculative-num-draft-tokens {tokens} is taken as {steps + 1}, as SGLang does for a chain."
+            Sentence(
+                "speculative-num-draft-tokens {tokens} is taken as {n}, as SGLang does for a chain.",
+                tokens=tokens,
+                n=steps + 1,
+            )
         )
     return steps
 
@@ -188,7 +199,7 @@ def _block(reading: Reading, algorithm: str) -> int:
         return reading.whole("speculative_dspark_block_size", block)
     tokens = tokens if tokens is not None else size
     if tokens is None:
-        reading.said.append("The draft's length is left to the checkpoint: 15 is taken, set it by hand.")
+        reading.said.append(Sentence("The draft's length is left to the checkpoint: 15 is taken, set it by hand."))
         return 15
     return max(1, reading.whole("speculative_num_draft_tokens", tokens) - 1)
 
@@ -202,15 +213,19 @@ def _ngram(reading: Reading, options: Values) -> int:
         reading.values.pop(name, None)
     reading.drop(_GONE)
     if tokens is None:
-        reading.said.append("speculative-num-draft-tokens is not given: SGLang's default for NGRAM, 12, is taken.")
+        reading.said.append(
+            Sentence("speculative-num-draft-tokens is not given: SGLang's default for NGRAM, 12, is taken.")
+        )
     if reading.whole("speculative_ngram_max_bfs_breadth", breadth) > 1:
-        reading.said.append("NGRAM's drafts are trees here; presets draft chains.")
+        reading.said.append(Sentence("NGRAM's drafts are trees here; presets draft chains."))
     k = max(1, reading.whole("speculative_num_draft_tokens", 12 if tokens is None else tokens) - 1)
     longest = max(1, reading.whole("speculative_ngram_max_trie_depth", depth) - k)
     if window is not None:
         longest = reading.whole("speculative_ngram_max_match_window_size", window)
         reading.said.append(
-            "speculative-ngram-max-match-window-size is now said by speculative-ngram-max-trie-depth (0.5.23)."
+            Sentence(
+                "speculative-ngram-max-match-window-size is now said by speculative-ngram-max-trie-depth (0.5.23)."
+            )
         )
     options |= {"prompt_lookup_max": longest, "prompt_lookup_min": 1}
     return k
@@ -228,7 +243,10 @@ def _verification(reading: Reading, options: Values) -> None:
             continue
         read = reading.checked(_Thresholds, {name: value})
         if (threshold := getattr(read, name)) < 1 and reading.lossy(
-            name, f"a threshold of {threshold:g} accepts tokens that the target would not choose"
+            name,
+            Sentence(
+                "a threshold of {threshold:g} accepts tokens that the target would not choose", threshold=threshold
+            ),
         ):
             options[name] = threshold
 
@@ -252,10 +270,13 @@ def _sampling(reading: Reading) -> Values:
     if sampling["top_k"] == -1:
         sampling["top_k"] = 0
     if not given:
-        reading.said.append("It sets no sampling: neutral values are taken, temperature 1.")
+        reading.said.append(NO_SAMPLING)
     if reading.values.pop("sampling_defaults", "model") != "openai":
         reading.said.append(
-            "Without `sampling-defaults: openai` the model's own generation_config.json fills what is open."
+            Sentence(
+                "Without `{key}` the model's own generation_config.json fills what is open.",
+                key="sampling-defaults: openai",
+            )
         )
     known = {key: value for key, value in sampling.items() if key in SamplingParams.model_fields}
     return located(known, given)

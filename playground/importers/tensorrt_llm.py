@@ -11,7 +11,8 @@ from playground.exporters._trtllm_schema import DECODING
 from playground.exporters.tensorrt_llm import LEAST_TOKENS
 from playground.importers import Imported
 from playground.importers import _command as command
-from playground.importers._reading import NEUTRAL, Reading, Values, dtype, engine_for
+from playground.importers._reading import NEUTRAL, NO_SAMPLING, Reading, Values, dtype, engine_for, left_out_of
+from playground.sentence import Sentence
 
 TITLE = "TensorRT-LLM"
 
@@ -35,38 +36,44 @@ _OLD_NAMES = {
     "num_nextn_predict_layers": "max_draft_len",
     "prompt_lookup_num_tokens": "max_draft_len",
 }
+_SECOND = Sentence("now sa_config.threshold, a second drafter that presets do not hold")
+_CHAINS = Sentence("presets draft chains")
+_ONE_LENGTH = Sentence("presets hold one draft length for every load")
+_ALWAYS_ON = Sentence("presets never switch speculation off")
+_OF_DRAFT = Sentence("a property of the draft")
+_SHARED = Sentence("a pool that requests share")
 _GONE = {
-    "use_sa_spec": "now sa_config.threshold, a second drafter that presets do not hold",
+    "use_sa_spec": _SECOND,
     "sa_spec_threshold": "now sa_config.threshold, a second drafter that presets do not hold",
     "sa_config": "a second drafter beside the first, which presets do not hold",
     "max_batch_size": "it is no key of speculative_config any more",
     "eagle3_one_model": "the only way by now",
     "mtp_eagle_one_model": "the only way by now",
-    "use_mtp_vanilla": "how it is computed, not what",
-    "num_eagle_layers": "the same as max_draft_len",
-    "eagle_choices": "token trees are gone in 1.4; drafts are chains",
-    "use_dynamic_tree": "presets draft chains",
-    "dynamic_tree_max_topK": "presets draft chains",
-    "max_total_draft_tokens": "presets draft chains",
-    "max_non_leaves_per_layer": "presets draft chains",
-    "max_concurrency": "presets hold one draft length for every load",
-    "draft_len_schedule": "presets hold one draft length for every load",
-    "acceptance_rate_window_size": "presets never switch speculation off",
-    "acceptance_rate_threshold": "presets never switch speculation off",
-    "allow_advanced_sampling": "a no-op by now",
-    "enable_penalty": "whether requests with a penalty are taken, not what they say",
-    "load_format": "how weights are read",
-    "eagle3_layers_to_capture": "a property of the draft",
-    "eagle3_model_arch": "a property of the draft",
-    "mask_token_id": "a property of the draft",
-    "target_layer_ids": "a property of the draft",
-    "is_keep_all": "",
-    "is_public_pool": "",
-    "block_size": "",
-    "enable_global_pool": "a pool that requests share",
-    "global_pool_size": "a pool that requests share",
+    "use_mtp_vanilla": Sentence("how it is computed, not what"),
+    "num_eagle_layers": Sentence("the same as max_draft_len"),
+    "eagle_choices": Sentence("token trees are gone in 1.4; drafts are chains"),
+    "use_dynamic_tree": _CHAINS,
+    "dynamic_tree_max_topK": _CHAINS,
+    "max_total_draft_tokens": _CHAINS,
+    "max_non_leaves_per_layer": _CHAINS,
+    "max_concurrency": _ONE_LENGTH,
+    "draft_len_schedule": _ONE_LENGTH,
+    "acceptance_rate_window_size": _ALWAYS_ON,
+    "acceptance_rate_threshold": _ALWAYS_ON,
+    "allow_advanced_sampling": Sentence("a no-op by now"),
+    "enable_penalty": Sentence("whether requests with a penalty are taken, not what they say"),
+    "load_format": Sentence("how weights are read"),
+    "eagle3_layers_to_capture": _OF_DRAFT,
+    "eagle3_model_arch": _OF_DRAFT,
+    "mask_token_id": _OF_DRAFT,
+    "target_layer_ids": _OF_DRAFT,
+    "is_keep_all": None,
+    "is_public_pool": None,
+    "block_size": None,
+    "enable_global_pool": _SHARED,
+    "global_pool_size": _SHARED,
 }
-"""Keys of speculative_config that no preset holds, with the reason; "" where there is nothing to say."""
+"""Keys of speculative_config that no preset holds, with the reason; None where there is nothing to say."""
 
 _METHODS = {name.lower().replace("_", ""): method for method, name in DECODING.items()} | {"eagle": "eagle3"}
 _REFUSED = {
@@ -137,7 +144,10 @@ def _config(reading: Reading) -> Values:
     if target is None:
         target = RunConfig.model_fields["target"].default
         reading.said.append(
-            f"The file names no target model, trtllm-serve takes it on its command line; {target} stands in."
+            Sentence(
+                "The file names no target model, trtllm-serve takes it on its command line; {target} stands in.",
+                target=target,
+            )
         )
     number = dtype(reading)
     options = _engine_options(reading)
@@ -147,7 +157,7 @@ def _config(reading: Reading) -> Values:
     if options.get("max_num_batched_tokens") == max(LEAST_TOKENS, options.get("max_num_seqs", 0) * (k + 1)):
         del options["max_num_batched_tokens"]
     reading.left_out(_SERVER, {"speculative_config", "dtype", "tensor_parallel_size", "max_batch_size", "max_seq_len"})
-    reading.said.append("It sets no sampling: neutral values are taken, temperature 1.")
+    reading.said.append(NO_SAMPLING)
     return {
         "engine": engine_for(options, speculation),
         "engine_options": options,
@@ -175,11 +185,14 @@ def _engine_options(reading: Reading) -> Values:
         share = reading.values.pop(key, share)
     if share is not None and str(share) != "0.9":
         reading.said.append(
-            f"free_gpu_memory_fraction {share!s:.20} is left out: a share of what the weights leave, no one else's "
-            "share means that."
+            Sentence(
+                "free_gpu_memory_fraction {share} is left out: a share of what the weights leave, no one else's share "
+                "means that.",
+                share=str(share)[:20],
+            )
         )
     if cache:
-        reading.said.append(f"Left out of kv_cache_config: {', '.join(sorted(key[:60] for key in cache))}.")
+        reading.said.append(left_out_of("kv_cache_config", sorted(cache)))
     return options
 
 
@@ -199,7 +212,7 @@ def _speculation(reading: Reading) -> Values | None:
     _lossy(inner, options)
     k = inner.values.pop("max_draft_len", None)
     if k is None:
-        inner.said.append("max_draft_len is not given: 1 is taken, set it by hand.")
+        inner.said.append(Sentence("max_draft_len is not given: 1 is taken, set it by hand."))
     size = inner.values.pop("max_matching_ngram_size", None)
     oldest = inner.values.pop("is_use_oldest", True)
     if method == "ngram":
@@ -211,7 +224,7 @@ def _speculation(reading: Reading) -> Values | None:
     model = inner.text("speculative_model")
     for key, why in _GONE.items():
         if inner.values.pop(key, None) is not None and why:
-            inner.said.append(f"{key} of speculative_config is left out: {why}.")
+            inner.said.append(Sentence("{key} of speculative_config is left out: {why}.", key=key, why=why))
     inner.left_out((), {"max_draft_len", "speculative_model", "max_matching_ngram_size", "use_rejection_sampling"})
     number = inner.whole("max_draft_len", 1 if k is None else k)
     return {"method": method, "num_speculative_tokens": number, "model": model, "options": options}
@@ -229,7 +242,7 @@ def _method(inner: Reading) -> str:
         )
     method = _METHODS[plain]
     if kind != DECODING[method]:
-        inner.said.append(f"decoding_type {kind[:40]} is now {DECODING[method]}.")
+        inner.said.append(Sentence("decoding_type {old} is now {new}.", old=kind[:40], new=DECODING[method]))
     return method
 
 
@@ -239,12 +252,15 @@ def _rename(inner: Reading) -> None:
         del old["max_draft_len"]  # 1.2 overwrites it
     why = {"num_nextn_predict_layers": "1.3", "prompt_lookup_num_tokens": "1.0"}
     for name, new in _OLD_NAMES.items():
-        inner.rename({name: new}, f"since {why.get(name, '1.2')}")
+        inner.rename({name: new}, Sentence("since {release}", release=why.get(name, "1.2")))
 
 
 def _lossy(inner: Reading, options: Values) -> None:
     if inner.values.pop("use_relaxed_acceptance_for_thinking", False) is True:
-        inner.lossy("use_relaxed_acceptance_for_thinking", "relaxed acceptance takes tokens that are not the target's")
+        inner.lossy(
+            "use_relaxed_acceptance_for_thinking",
+            Sentence("relaxed acceptance takes tokens that are not the target's"),
+        )
         options["use_relaxed_acceptance_for_thinking"] = True
         options |= {key: value for key in ("relaxed_topk", "relaxed_delta")
                     if (value := inner.values.pop(key, None)) is not None}  # fmt: skip
@@ -252,7 +268,7 @@ def _lossy(inner: Reading, options: Values) -> None:
         inner.values.pop(key, None)
     threshold, greedy = inner.values.pop("posterior_threshold", None), inner.values.pop("greedy_sampling", True)
     if threshold is not None or greedy is False:
-        inner.lossy("posterior_threshold", "typical acceptance took tokens that the target would not choose")
+        inner.lossy("posterior_threshold", Sentence("typical acceptance took tokens that the target would not choose"))
         inner.said.append(
-            "Typical acceptance has no successor on the PyTorch backend: exact acceptance takes its place."
+            Sentence("Typical acceptance has no successor on the PyTorch backend: exact acceptance takes its place.")
         )

@@ -7,8 +7,9 @@ from typing import Any
 from playground.config import SamplingParams
 from playground.importers import Imported
 from playground.importers import _command as command
-from playground.importers._reading import Reading, Values, dtype, engine_for
+from playground.importers._reading import Reading, Values, dtype, engine_for, left_out_of
 from playground.importers._vllm_source import UNREADABLE, Literals, called, parsed
+from playground.sentence import Sentence
 
 TITLE = "Transformers"
 
@@ -57,7 +58,7 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
     for key in ("assistant_model", "tokenizer", "**"):
         reading.values.pop(key, None)
     if reading.values:
-        reading.said.append(f"Left out of generate: {', '.join(sorted(key[:60] for key in reading.values))}.")
+        reading.said.append(left_out_of("generate", sorted(reading.values)))
     return reading.finish(TITLE, config)
 
 
@@ -95,7 +96,7 @@ def _speculation(reading: Reading, draft: str | None, tree: ast.Module, literals
              values.pop("num_assistant_tokens", None))  # fmt: skip
     if k is None:
         reading.said.append(
-            "num_assistant_tokens is not given: 20, the default, is written out; it also changes by itself."
+            Sentence("num_assistant_tokens is not given: 20, the default, is written out; it also changes by itself.")
         )
     options = {"draft_sample_method": "probabilistic"}
     return {
@@ -115,7 +116,7 @@ def _sampling(reading: Reading, calls: list[ast.Call], literals: Literals) -> Va
     else:
         sampling = {"temperature": 1.0, "top_k": 50}
         if "top_k" not in values:
-            reading.said.append("top_k is not given: 50, the default of generate, is written out.")
+            reading.said.append(Sentence("top_k is not given: 50, the default of generate, is written out."))
     sampling |= {ours: values.pop(theirs) for theirs, ours in _FIELDS.items() if values.get(theirs) is not None}
     seed = next((call for call in calls if called(call) == "set_seed" and call.args), None)
     if seed is not None and isinstance(value := literals.value("seed", seed.args[0]), int):

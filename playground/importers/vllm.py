@@ -22,10 +22,20 @@ from playground.exporters._vllm_schema import (
 from playground.importers import Imported
 from playground.importers import _vllm_source as source
 from playground.importers import preset as preset_file
-from playground.importers._reading import NEUTRAL, checked_as, located, place
+from playground.importers._reading import (
+    NEUTRAL,
+    NO_SAMPLING,
+    checked_as,
+    left_out_of,
+    located,
+    not_known,
+    place,
+    servers_own,
+)
 from playground.importers._text import name_from
 from playground.importers._vllm_upgrade import DROPPED, MOVED_INSIDE, Values, upgrade
 from playground.importers._yaml import parse_json
+from playground.sentence import Sentence
 
 TITLE = "vLLM"
 
@@ -96,7 +106,8 @@ def read(name: str, data: object, *, keep_lossy: bool = False, beside: object = 
         )
     values = _normal(name, raw)
     values, said = upgrade(name, values, keep_lossy=keep_lossy)
-    said += [f"{key} is left out: it is no plain value in the snippet." for key in unread]
+    plain = Sentence("it is no plain value in the snippet")
+    said += [Sentence("{key} is left out: {why}.", key=key, why=plain) for key in unread]
     said += _left_out(name, values, raw)
     config = _config(name, values, raw, said)
     description = f"Imported from {PurePath(name).name[:200]} (vLLM)."
@@ -123,7 +134,7 @@ def _normal(name: str, raw: dict[str, Any]) -> Values:
     return values
 
 
-def _left_out(name: str, values: Values, raw: dict[str, Any]) -> list[str]:
+def _left_out(name: str, values: Values, raw: dict[str, Any]) -> list[Sentence]:
     """A sentence for the keys that have no place in a preset."""
     server = sorted(key for key in values if key in _SERVER)
     strange = sorted(key for key in values if key not in _SERVER and key not in _OURS)
@@ -135,13 +146,13 @@ def _left_out(name: str, values: Values, raw: dict[str, Any]) -> list[str]:
             )
     said = []
     if server:
-        said.append(f"Left out, they belong to the server and not to a preset: {', '.join(server)}.")
+        said.append(servers_own(server))
     if strange:
-        said.append(f"Left out, not known here: {', '.join(key[:60] for key in strange)}.")
+        said.append(not_known(strange))
     return said
 
 
-def _config(name: str, values: Values, raw: dict[str, Any], said: list[str]) -> Values:
+def _config(name: str, values: Values, raw: dict[str, Any], said: list[Sentence]) -> Values:
     model = values.get("model")
     if not isinstance(model, str) or not model:
         elsewhere = "config" in values
@@ -191,35 +202,38 @@ def _speculation(name: str, spec: Values, raw: dict[str, Any]) -> Values:
     return located(out, _inside(raw, "speculative_config"), raw)
 
 
-def _sampling(name: str, values: Values, raw: dict[str, Any], said: list[str]) -> Values:
+def _sampling(name: str, values: Values, raw: dict[str, Any], said: list[Sentence]) -> Values:
     given = values.get("override_generation_config") or {}
     read = checked_as(GenerationDefaults, given, name, given)
     sampling: Values = NEUTRAL | read.model_dump(exclude_none=True)
     if "max_new_tokens" in sampling:
         sampling["max_tokens"] = sampling.pop("max_new_tokens")
-        said.append("max_new_tokens capped every request of the server; here it is max_tokens of the run.")
+        said.append(Sentence("max_new_tokens capped every request of the server; here it is max_tokens of the run."))
     request = values.get("sampling_params")
     if isinstance(request, dict):
         sampling |= _request(request, said)
     elif not given:
-        said.append("It sets no sampling: vLLM's neutral values are taken, temperature 1.")
+        said.append(NO_SAMPLING)
     if values.get("generation_config", "auto") != "vllm" and not isinstance(request, dict):
         said.append(
-            "Without `generation-config: vllm` the model's own generation_config.json fills what is open; unread here."
+            Sentence(
+                "Without `{key}` the model's own generation_config.json fills what is open.",
+                key="generation-config: vllm",
+            )
         )
     if sampling["top_k"] == -1:
         sampling["top_k"] = 0
     return located(sampling, given)
 
 
-def _request(request: Values, said: list[str]) -> Values:
+def _request(request: Values, said: list[Sentence]) -> Values:
     """Keywords of SamplingParams(...): the request's own, so they win; its max_tokens is 16 unless given."""
     known = {key: value for key, value in request.items() if key in SamplingParams.model_fields and value is not None}
     strange = sorted(key for key in request if key not in SamplingParams.model_fields)
     if strange:
-        said.append(f"Left out of SamplingParams, not known here: {', '.join(strange)}.")
+        said.append(left_out_of("SamplingParams", strange))
     if "max_tokens" not in request:
-        said.append("SamplingParams sets no max_tokens: vLLM's default there, 16, is taken.")
+        said.append(Sentence("SamplingParams sets no max_tokens: vLLM's default there, {n}, is taken.", n=16))
     return {"max_tokens": 16} | known
 
 

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from playground.exporters import Export
+from playground.exporters import SCHEMA, Export
+from playground.sentence import Sentence
 
 Tier = Literal["A", "B", "C"]
 Outcome = Literal["passed", "refused", "not-run"]
@@ -19,7 +20,10 @@ TIERS: tuple[Tier, ...] = ("A", "B", "C")
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One tier: what looked at the files ("vLLM 0.32.0's own parser"), what came of it, and why where it matters."""
+    """One tier: what looked at the files ("vLLM 0.32.0's own parser"), what came of it, and why where it matters.
+
+    `by` and `detail` are Sentences where they are ours; a program's own words are given as they are.
+    """
 
     tier: Tier
     by: str
@@ -27,16 +31,24 @@ class Check:
     detail: str = ""
 
 
+def own_parser(program: str) -> Sentence:
+    return Sentence("{program}'s own parser", program=program)
+
+
+def not_installed(program: str) -> Sentence:
+    return Sentence("{program} is not installed here", program=program)
+
+
 def outlook(export: Export, target: str) -> list[Check]:
     """All tiers before anything is run: A has passed, or there would be no export; the others say why they cannot be
     run here, or nothing."""
     from playground.validation import smoke
 
-    parser = f"{_PROGRAMS[target]}'s own parser" if target in _PROGRAMS else "the real program's own parser"
+    parser = own_parser(_PROGRAMS[target]) if target in _PROGRAMS else Sentence("the real program's own parser")
     return [
         *check(export, target, "A"),
         Check("B", parser, "not-run", _no_parser(export, target)),
-        Check("C", smoke.BY, "not-run", smoke.hindrance(export) if target == "vllm" else "made for vLLM only"),
+        Check("C", smoke.BY, "not-run", smoke.hindrance(export) if target == "vllm" else _VLLM_ONLY),
     ]
 
 
@@ -48,7 +60,7 @@ def check(export: Export, target: str, tier: Tier) -> list[Check]:
     from playground.validation import smoke
 
     if tier == "A":
-        return [Check("A", export.checked_by or "our schema", "passed")]
+        return [Check("A", export.checked_by or SCHEMA, "passed")]
     if tier == "C":
         return [smoke.start(export)] if target == "vllm" else [outlook(export, target)[2]]
     why = _no_parser(export, target)
@@ -61,18 +73,19 @@ def _parsers() -> dict[str, Callable[[Export], Check]]:
     return {"vllm": vllm.parse, "sglang": sglang.parse, "llama_cpp": llama_cpp.parse, "docker": vllm.parse_compose}
 
 
+_VLLM_ONLY = Sentence("made for vLLM only")
 _PROGRAMS = {"vllm": "vLLM", "sglang": "SGLang", "llama_cpp": "llama-server", "docker": "vLLM"}
 
 
-def _no_parser(export: Export, target: str) -> str:
+def _no_parser(export: Export, target: str) -> Sentence:
     """ "" where tier B can be run for these files."""
     from playground.validation import llama_cpp, sglang, vllm
 
     if target == "preset":
-        return "our schema is its parser"
+        return Sentence("our schema is its parser")
     if target not in _PROGRAMS:
-        return "no parser of it runs on this machine"
+        return Sentence("no parser of it runs on this machine")
     if target == "docker" and vllm.arguments_in(export) is None:
-        return "inside is another server: export it by itself to check it"
+        return Sentence("inside is another server: export it by itself to check it")
     there = {"vllm": vllm.python, "docker": vllm.python, "sglang": sglang.python, "llama_cpp": llama_cpp.binary}
-    return "" if there[target]() else f"{_PROGRAMS[target]} is not installed here"
+    return Sentence("") if there[target]() else not_installed(_PROGRAMS[target])

@@ -5,8 +5,16 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from playground.sentence import Sentence
 from playground.settings import ROOT
-from playground.validation import Check
+from playground.validation import Check, own_parser
+
+NOTES = {
+    "real_models": "the inside of method {about} depends on the real models",
+    "needs_gpu": "the rules of {about} need a GPU",
+    "parsed_only": "parsed only: its rules need {about}, which is not installed",
+}
+"""What the scripts say they could not look at."""
 
 SECONDS = 600
 """Importing vLLM takes ten seconds on a quiet machine and minutes on a busy one."""
@@ -15,7 +23,7 @@ SECONDS = 600
 def asked(python: str, script: str, cases: list[list[str]], name: str, *, environment: dict[str, str]) -> list[Check]:
     """A tier B check for each case; `name` is the program's, its version comes with the answer."""
     path = Path(__file__).parent / script
-    by = f"{name}'s own parser"
+    by = own_parser(name)
     try:
         done = subprocess.run(
             [python, str(path)],
@@ -28,13 +36,20 @@ def asked(python: str, script: str, cases: list[list[str]], name: str, *, enviro
         )
         answer: dict[str, Any] = json.loads(done.stdout)
     except subprocess.TimeoutExpired:
-        return [Check("B", by, "not-run", f"it took longer than {SECONDS} s")] * len(cases)
+        return [Check("B", by, "not-run", Sentence("it took longer than {n} s", n=SECONDS))] * len(cases)
     except (OSError, ValueError):
         lines = [line for line in done.stderr.splitlines() if line.strip()] if "done" in locals() else []
-        why = lines[-1][:300] if lines else "it did not start"
-        return [Check("B", by, "not-run", f"{name} cannot be run here: {why}")] * len(cases)
-    by = f"{name} {answer['version']}'s own parser"
+        why = lines[-1][:300] if lines else Sentence("it did not start")
+        failed = Sentence("{program} cannot be run here: {why}", program=name, why=why)
+        return [Check("B", by, "not-run", failed)] * len(cases)
+    by = own_parser(f"{name} {answer['version']}")
     return [
-        Check("B", by, "refused" if result["error"] else "passed", result["error"] or result.get("note", ""))
+        Check("B", by, "refused" if result["error"] else "passed", result["error"] or _note(result))
         for result in answer["results"]
     ]
+
+
+def _note(result: dict[str, Any]) -> Sentence:
+    """What a script could not look at: one of `NOTES`, with what it is about."""
+    note = result.get("note")
+    return Sentence(NOTES[note], about=result["about"]) if note else Sentence("")

@@ -86,7 +86,7 @@ def _checked(server_args: Any, arguments: list[str], stub: str) -> dict[str, str
     errors = io.StringIO()
     try:
         with contextlib.redirect_stderr(errors):
-            return {"error": "", "note": _accept(server_args, arguments, stub)}
+            return {"error": ""} | _accept(server_args, arguments, stub)
     except SystemExit:
         lines = [line for line in errors.getvalue().splitlines() if "error" in line.lower()]
         return {"error": (lines or ["it stops"])[-1][-500:]}
@@ -94,15 +94,15 @@ def _checked(server_args: Any, arguments: list[str], stub: str) -> dict[str, str
         return {"error": f"{type(error).__name__}: {str(error)[:500] or 'an assertion'}"}
 
 
-def _accept(server_args: Any, arguments: list[str], stub: str) -> str:
+def _accept(server_args: Any, arguments: list[str], stub: str) -> dict[str, str]:
     server_args.prepare_server_args(arguments)  # the file as it is, devices of its own
     more = ["--device", "cpu", "--model-path", stub, "--tp-size", "1", "--pp-size", "1", "--dp-size", "1"]
     read = server_args.prepare_server_args([*arguments, *more])
     algorithm = str(getattr(read, "speculative_algorithm", "") or "").upper()
     if algorithm in DEVICE_RULES:
-        return f"the rules of {algorithm} need a GPU"
+        return {"note": "needs_gpu", "about": algorithm}
     if read.speculative_use_block_verification:
-        return "block verification needs a GPU"
+        return {"note": "needs_gpu", "about": "block verification"}
     if read.speculative_draft_model_path:
         read = server_args.prepare_server_args([*arguments, *more, "--speculative-draft-model-path", stub])
     if hasattr(read, "resolve_once"):
@@ -110,8 +110,8 @@ def _accept(server_args: Any, arguments: list[str], stub: str) -> str:
             read.resolve_once()
             read.resolved_dict()
         except ImportError as error:
-            return f"parsed only: its rules need {error.name or error}, which is not installed"
-    return ""
+            return {"note": "parsed_only", "about": str(error.name or error)}
+    return {}
 
 
 def _version() -> str:

@@ -56,7 +56,7 @@ def _checked(arguments: list[str], stub: str) -> dict[str, str]:
     errors = io.StringIO()
     try:
         with contextlib.redirect_stderr(errors):
-            return {"error": "", "note": _accept(arguments, stub)}
+            return {"error": ""} | _accept(arguments, stub)
     except SystemExit:
         lines = [line for line in errors.getvalue().splitlines() if "error" in line.lower()]
         return {"error": (lines or ["it stops"])[-1][-500:]}
@@ -64,8 +64,8 @@ def _checked(arguments: list[str], stub: str) -> dict[str, str]:
         return {"error": f"{type(error).__name__}: {_first(error)}"}
 
 
-def _accept(arguments: list[str], stub: str) -> str:
-    """Raises whatever vLLM raises. What could not be looked at is said."""
+def _accept(arguments: list[str], stub: str) -> dict[str, str]:
+    """Raises whatever vLLM raises. What could not be looked at is a note, and what it is about."""
     from vllm.engine.arg_utils import AsyncEngineArgs
     from vllm.utils.argparse_utils import FlexibleArgumentParser
 
@@ -79,10 +79,10 @@ def _accept(arguments: list[str], stub: str) -> str:
     validate(parsed)
     spec = dict(parsed.speculative_config or {})
     parsed.model, parsed.tokenizer, parsed.skip_tokenizer_init = stub, None, True
-    note = ""
+    note: dict[str, str] = {}
     if spec.get("method") in BY_HAND:
         _keys(spec)
-        note = f"the inside of method {spec['method']} depends on the real models"
+        note = {"note": "real_models", "about": spec["method"]}
         spec = {}
     elif spec.get("model") and not str(spec.get("method", "")).startswith("ngram"):
         spec["model"] = stub

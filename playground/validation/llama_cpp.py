@@ -15,7 +15,8 @@ from pathlib import Path
 
 from playground.exporters import Export
 from playground.importers import _command as command
-from playground.validation import Check
+from playground.sentence import Sentence
+from playground.validation import Check, not_installed, own_parser
 
 SECONDS = 20
 
@@ -28,16 +29,16 @@ def parse(export: Export) -> Check:
     """Of the command line and of the preset file of an export."""
     found = binary()
     if found is None:
-        return Check("B", "llama-server's own parser", "not-run", "llama-server is not on PATH here")
-    by = f"llama-server {_version(found)}'s own parser"
+        return Check("B", own_parser("llama-server"), "not-run", not_installed("llama-server"))
+    by = own_parser(f"llama-server {_version(found)}")
     script = next(text for name, text in export.files.items() if name.endswith(".llama.sh"))
     words = command.words("the script", script)
     start = words.index("llama-server") + 1
     if error := refusal(found, command.one_command(words, start)):
-        return Check("B", by, "refused", f"the command line: {error}")
+        return Check("B", by, "refused", Sentence("the command line: {error}", error=error))
     ini = next(text for name, text in export.files.items() if name.endswith(".llama.ini"))
     if error := _preset_refusal(found, ini):
-        return Check("B", by, "refused", f"the preset file: {error}")
+        return Check("B", by, "refused", Sentence("the preset file: {error}", error=error))
     return Check("B", by, "passed")
 
 

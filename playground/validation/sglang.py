@@ -5,11 +5,11 @@ import tempfile
 from pathlib import Path
 
 from playground.exporters import Export
-from playground.validation import Check
+from playground.validation import Check, not_installed, own_parser
 from playground.validation._child import asked
 from playground.validation._programs import python_with
 
-ABSENT = Check("B", "SGLang's own parser", "not-run", "SGLang is not installed here")
+ABSENT = Check("B", own_parser("SGLang"), "not-run", not_installed("SGLang"))
 
 
 def python() -> str | None:

@@ -21,11 +21,12 @@ import yaml
 
 from playground.exporters import Export
 from playground.models import DEFAULT, model_paths
+from playground.sentence import Sentence
 from playground.settings import load_settings
-from playground.validation import Check
+from playground.validation import Check, not_installed
 from playground.validation.vllm import python
 
-BY = "a smoke start of vLLM's server"
+BY = Sentence("a smoke start of vLLM's server")
 METHODS = ("ngram", "ngram_gpu", "draft_model")
 """Methods the default model can stand in for."""
 
@@ -33,18 +34,18 @@ SECONDS = 1200
 PROMPT = "Repeat this line twice: one two three four five six seven eight nine ten."
 
 
-def hindrance(export: Export) -> str:
+def hindrance(export: Export) -> Sentence:
     """ "" where the exported file can be started here, else why not."""
     spec = _serve(export).get("speculative-config")
     if python() is None:
-        return "vLLM is not installed here"
+        return not_installed("vLLM")
     if not spec:
-        return "the file does not speculate"
+        return Sentence("the file does not speculate")
     if spec["method"] not in METHODS or spec.get("parallel_drafting"):
-        return f"method {spec['method']} needs heads or weights that the default model has not"
+        return Sentence("method {method} needs heads or weights that the default model has not", method=spec["method"])
     if not model_paths(load_settings()).get(DEFAULT):
-        return f"the default model {DEFAULT} is not prepared"
-    return ""
+        return Sentence("the default model {model} is not prepared", model=DEFAULT)
+    return Sentence("")
 
 
 def _serve(export: Export) -> dict[str, Any]:
@@ -70,13 +71,15 @@ def start(export: Export) -> Check:
             counters = _asked(server, port)
         except _NoAnswer as error:
             lines = [line for line in log.read_text(errors="replace").splitlines() if "Error" in line]
-            return Check("C", BY, "refused", f"{error}: {lines[-1][-300:] if lines else 'see vLLM for more'}")
+            why = Sentence("{what}: {line}", what=error.what, line=lines[-1][-300:]) if lines else error.what
+            return Check("C", BY, "refused", why)
         finally:
             _stop(server)
     drafted, accepted = counters.get("num_draft_tokens", 0), counters.get("num_accepted_draft_tokens", 0)
     if not drafted:
-        return Check("C", BY, "refused", "it answered and drafted nothing")
-    return Check("C", BY, "passed", f"one request: {drafted} tokens drafted, {accepted} accepted")
+        return Check("C", BY, "refused", Sentence("it answered and drafted nothing"))
+    counted = Sentence("one request: {drafted} tokens drafted, {accepted} accepted", drafted=drafted, accepted=accepted)
+    return Check("C", BY, "passed", counted)
 
 
 def stand_in(serve: dict[str, Any], model: str) -> dict[str, Any]:
@@ -115,15 +118,19 @@ def _start(path: Path, port: int, log: Path) -> "subprocess.Popen[bytes]":
 class _NoAnswer(Exception):
     """The server ended, or took too long."""
 
+    def __init__(self, what: Sentence) -> None:
+        super().__init__(what)
+        self.what = what
+
 
 def _asked(server: "subprocess.Popen[bytes]", port: int) -> dict[str, Any]:
     """The counters of one greedy answer."""
     deadline = time.monotonic() + SECONDS
     while True:
         if server.poll() is not None:
-            raise _NoAnswer("the server ended while starting")
+            raise _NoAnswer(Sentence("the server ended while starting"))
         if time.monotonic() > deadline:
-            raise _NoAnswer(f"the server did not start within {SECONDS} s")
+            raise _NoAnswer(Sentence("the server did not start within {n} s", n=SECONDS))
         with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5):
             break
         time.sleep(1)
@@ -137,7 +144,7 @@ def _asked(server: "subprocess.Popen[bytes]", port: int) -> dict[str, Any]:
         with urllib.request.urlopen(request, timeout=SECONDS) as answer:
             found = json.load(answer)
     except (OSError, urllib.error.URLError) as error:
-        raise _NoAnswer(f"it did not answer ({error})") from None
+        raise _NoAnswer(Sentence("it did not answer ({error})", error=str(error))) from None
     counters = (found.get("metrics") or {}).get("speculative_decoding") or {}
     return dict(counters)
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import yaml
 
 from playground.exporters import Export
-from playground.validation import Check
+from playground.validation import Check, not_installed, own_parser
 from playground.validation._child import asked
 from playground.validation._programs import python_with
 
-ABSENT = Check("B", "vLLM's own parser", "not-run", "vLLM is not installed here")
+ABSENT = Check("B", own_parser("vLLM"), "not-run", not_installed("vLLM"))
 
 
 def python() -> str | None:
