@@ -3,6 +3,7 @@
 Reads config files and headers only, never weights, and never asks a hub. Knows nothing of engines or of pairs.
 """
 
+import fcntl
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -59,7 +61,9 @@ class Model:
 
 
 def catalogue(settings: Settings) -> list[Model]:
-    """Every model found: the default first, then by name. Folders named in settings, and the hub's local cache."""
+    """Every model found: the default first, then by name. Shipped draft heads, folders named in settings, and the hub's
+    local cache; of one name the later.
+    """
     found = {model.name: model for model in _found(settings)}
     default = found.pop(DEFAULT, None) or Model(
         DEFAULT, "", "missing", problem="Not prepared yet; run `python -m playground models prepare`."
@@ -151,11 +155,13 @@ def prepare_default(settings: Settings, progress: Progress = lambda what, fracti
     if folder.is_dir() and not inspect(DEFAULT, folder).problem:
         return folder
     settings.check_writable()
-    with tempfile.TemporaryDirectory(dir=settings.models_folder, prefix=".preparing-") as scratch:
+    with _alone(settings.models_folder, progress), _scratch(settings.models_folder) as scratch:
+        if folder.is_dir() and not inspect(DEFAULT, folder).problem:
+            return folder  # another start has made it meanwhile
         progress("Downloading SmolLM2-135M-Instruct (98 MB)", 0.0)
-        gguf = _download(Path(scratch))
+        gguf = _download(scratch)
         progress("Converting to safetensors", 0.5)
-        made = Path(scratch) / "model"
+        made = scratch / "model"
         _convert(gguf, made)
         progress("Finishing", 0.95)
         if problem := inspect(DEFAULT, made).problem:
@@ -165,6 +171,27 @@ def prepare_default(settings: Settings, progress: Progress = lambda what, fracti
         os.replace(made, folder)
     progress("Ready", 1.0)
     return folder
+
+
+@contextmanager
+def _alone(root: Path, progress: Progress) -> Iterator[None]:
+    """Only one start of all on this folder prepares; the kernel frees the lock of one that was killed."""
+    with (root / ".preparing.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress("Waiting for another start that prepares it", 0.0)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def _scratch(root: Path) -> Iterator[Path]:
+    """A folder beside the models, so that what is made there can be renamed into place. Removes what a killed start left."""
+    for old in root.glob(".preparing-*"):
+        shutil.rmtree(old, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=root, prefix=".preparing-") as scratch:
+        yield Path(scratch)
 
 
 def _download(scratch: Path) -> Path:
@@ -217,7 +244,7 @@ def _convert(gguf: Path, folder: Path) -> None:
 
 
 def _found(settings: Settings) -> Iterator[Model]:
-    for root in (settings.models_folder, *settings.model_folders):
+    for root in (settings.shipped_heads, settings.models_folder, *settings.model_folders):
         yield from _in_folder(root)
     yield from _in_hub_cache()
 

@@ -83,6 +83,11 @@ class Settings(BaseSettings):
     def shipped_presets(self) -> Path:
         return ROOT / "presets"
 
+    @property
+    def shipped_heads(self) -> Path:
+        """Draft heads that come with the checkout, for presets to name."""
+        return ROOT / "presets" / "heads"
+
     def engine_context(self, model_paths: dict[str, str]) -> EngineContext:
         return EngineContext(
             device=self.device,

@@ -1,6 +1,9 @@
 """What is said of a model folder from its files alone, and where a name leads."""
 
 import json
+import shutil
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -90,3 +93,32 @@ def test_a_prepared_default_is_not_prepared_again(folder: Path, tmp_path: Path) 
     settings = Settings(data=tmp_path)
     folder.rename(settings.models_folder / models.DEFAULT)
     assert models.prepare_default(settings) == settings.models_folder / models.DEFAULT
+
+
+def test_two_first_starts_prepare_once(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings(data=tmp_path)
+    left_behind = settings.models_folder / ".preparing-killed"
+    left_behind.mkdir()
+    (left_behind / "half.gguf").write_bytes(b"x")
+    made, said = [], []
+
+    def convert(gguf: Path, out: Path) -> None:
+        made.append(out)
+        time.sleep(0.2)
+        shutil.copytree(folder, out)
+
+    monkeypatch.setattr(models, "_download", lambda scratch: scratch / "model.gguf")
+    monkeypatch.setattr(models, "_convert", convert)
+
+    def start() -> None:
+        models.prepare_default(settings, lambda what, _: said.append(what))
+
+    starts = [threading.Thread(target=start) for _ in range(3)]
+    for one in starts:
+        one.start()
+    for one in starts:
+        one.join()
+    assert len(made) == 1
+    assert any("Waiting for another start" in what for what in said)
+    assert not left_behind.exists()
+    assert not models.inspect(models.DEFAULT, settings.models_folder / models.DEFAULT).problem
