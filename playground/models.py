@@ -187,7 +187,7 @@ def _alone(root: Path, progress: Progress) -> Iterator[None]:
 
 @contextmanager
 def _scratch(root: Path) -> Iterator[Path]:
-    """A folder beside the models, so that what is made there can be renamed into place. Removes what a killed start left."""
+    """A folder beside the models: what is made there can be renamed into place. Removes what a killed start left."""
     for old in root.glob(".preparing-*"):
         shutil.rmtree(old, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=root, prefix=".preparing-") as scratch:
