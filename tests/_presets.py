@@ -64,6 +64,7 @@ def vllm_speculations(draw: st.DrawFn) -> Speculation:
         options |= draw(st.sampled_from(({}, {"draft_tensor_parallel_size": 1})))
     if method == "suffix":
         options |= draw(st.sampled_from(({}, {"suffix_decoding_max_spec_factor": 1.5})))
+        options |= draw(st.sampled_from(({}, *({"suffix_decoding_max_cached_requests": n} for n in (0, 500)))))
     options |= draw(st.dictionaries(words.map("own_{}".format), json_values, max_size=2))
     needs = method in (*MODEL_METHODS, "pard")
     model = draw(models) if needs or draw(st.booleans()) else None
@@ -150,5 +151,16 @@ NGRAM = Preset(
         chat=False,
     ),
 )
+SUFFIX = Preset(
+    name="golden-suffix",
+    config=RunConfig(
+        target="org/model",
+        dtype="bfloat16",
+        speculation=Speculation(
+            method="suffix", num_speculative_tokens=12, options={"suffix_decoding_max_spec_factor": 2.0}
+        ),
+        sampling=SamplingParams(temperature=0.0),
+    ),
+)
 BASELINE = Preset(name="golden-baseline", config=RunConfig(speculation=None, target="org/model"))
-GOLDEN = (DRAFT_MODEL, NGRAM, BASELINE)
+GOLDEN = (DRAFT_MODEL, NGRAM, SUFFIX, BASELINE)

@@ -203,6 +203,17 @@ def test_suffix_names_the_package_it_needs() -> None:
     assert losses(export)["speculation.method"] == "needs-input"
 
 
+def test_suffix_remembers_nothing_of_other_requests() -> None:
+    """As it was measured: from the run's own prompt and answer. vLLM's default is ten thousand other answers."""
+    preset = with_(NGRAM, method="suffix", options={})
+    assert serve(vllm.export(preset))["speculative-config"]["suffix_decoding_max_cached_requests"] == 0
+    kept = with_(preset, options={"suffix_decoding_max_cached_requests": 500})
+    assert serve(vllm.export(kept))["speculative-config"]["suffix_decoding_max_cached_requests"] == 500
+    bare = {"method": "suffix", "num_speculative_tokens": 3}
+    with pytest.raises(ValueError, match="max_cached_requests must be written"):
+        ServeConfig.model_validate(serve(vllm.export(preset)) | {"speculative-config": bare})
+
+
 @pytest.mark.parametrize(
     ("target", "asked"), [("smollm2-135m", True), ("/models/x", True), ("org/x.gguf", True), ("org/model", False)]
 )

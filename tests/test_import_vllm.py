@@ -42,7 +42,8 @@ def test_export_import_export_is_the_identity(preset: Preset) -> None:
     for ending in (".vllm.yaml", ".vllm.sh", ".vllm.py"):
         name, text = next((n, t) for n, t in first.files.items() if n.endswith(ending))
         again = import_text(name, text)
-        assert not [s for s in again.rewrites if "max_new_tokens" not in s]
+        kept = ("max_new_tokens", "suffix_decoding_max_cached_requests 500")
+        assert not [s for s in again.rewrites if not any(words in s for words in kept)]
         assert serve(again.preset, cap_max_tokens=True) == serve(preset, cap_max_tokens=True), ending
 
 
@@ -84,6 +85,30 @@ def test_the_old_draft_parallelism_is_upgraded_and_its_loss_said() -> None:
     assert said(imported, "use_v2_block_manager is left out")
     export = exporter.export(imported.preset)
     assert "speculation.options.draft_tensor_parallel_size" in {loss.field for loss in export.losses}
+
+
+@pytest.mark.parametrize(
+    ("spec", "k", "cached", "told"),
+    [
+        ("{method: suffix}", 24, 10_000, ["24, the depth of the tree", "10000, vLLM's default", "last 10000 answers"]),
+        (
+            "{method: suffix, num_speculative_tokens: 6, suffix_decoding_max_cached_requests: 500}",
+            6,
+            500,
+            ["last 500 answers"],
+        ),
+        ("{method: suffix, num_speculative_tokens: 6, suffix_decoding_max_cached_requests: 0}", 6, 0, []),
+    ],
+)
+def test_what_suffix_remembers_of_others_is_said(spec: str, k: int, cached: int, told: list[str]) -> None:
+    """Left open, vLLM drafts from ten thousand other answers too; runs here have their own text alone."""
+    imported = import_text("x.yaml", f"model: a/b\nspeculative-config: {spec}\n")
+    assert spec_of(imported)["k"] == k
+    assert spec_of(imported)["suffix_decoding_max_cached_requests"] == cached
+    about = [sentence for sentence in imported.rewrites if "sampling" not in sentence and "generation" not in sentence]
+    assert len(about) == len(told)
+    assert all(words in sentence for words, sentence in zip(told, about, strict=True))
+    assert serve(imported.preset)["speculative-config"]["suffix_decoding_max_cached_requests"] == cached
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,11 @@ MAY_KNOW = {
     "playground.drafters": ("playground.errors", "playground.decoding"),
     "playground.exporters": ("playground.errors", "playground.sentence", "playground.config", "playground.registry"),
     "playground.importers": (
-        "playground.errors", "playground.sentence", "playground.config", "playground.registry", "playground.exporters",
+        "playground.errors",
+        "playground.sentence",
+        "playground.config",
+        "playground.registry",
+        "playground.exporters",
     ),
     "storage": ("playground.errors", "playground.config", "playground.events", "playground.metrics"),
 }

@@ -7,6 +7,7 @@ python -m tests.benchmarks --markdown            the README's table
 """
 
 import argparse
+import importlib.util
 import json
 import subprocess
 import sys
@@ -16,8 +17,8 @@ from typing import Any
 
 from tests.benchmarks.report import ROOT, Report, Row, print_reports, progress
 
-WITH_PROMPTS = ("decoding", "lossless")
-NAMES = (*WITH_PROMPTS, "page", "history")
+WITH_PROMPTS = ("decoding", "pair", "lossless")
+NAMES = (*WITH_PROMPTS, "page", "history", "vllm")
 
 
 def main() -> int:
@@ -33,6 +34,9 @@ def main() -> int:
     if args.suite and not args.suite.is_file():
         parser.error(f"there is no file {args.suite}")
     names = args.names or (WITH_PROMPTS if args.suite else NAMES)
+    if not args.names and importlib.util.find_spec("vllm") is None:
+        names = tuple(name for name in names if name != "vllm")
+        progress("vLLM is not installed: make test ENGINE=vllm")
     reports = [report for name in names for report in _run(name, args)]
     print_reports(reports, markdown=args.markdown, as_json=args.json)
     return int(len(reports) < len(names) or any(report.failed for report in reports))

@@ -1,0 +1,33 @@
+# golden-suffix, for vLLM 0.32. Exported by Draftboard.
+# No measurement stands behind this preset.
+# Not carried over as it is:
+#   engine (approximated): measured with the embedded engine; vLLM's own kernels and scheduler have other speeds, and may decide a near-tie between two tokens otherwise.
+#   speculation.method (needs-input): the server needs one more package: pip install arctic-inference==0.1.1.
+from vllm import LLM, SamplingParams
+
+
+def main():
+    llm = LLM(
+        model='org/model',
+        dtype='bfloat16',
+        seed=0,
+        tensor_parallel_size=1,
+        gpu_memory_utilization=0.92,
+        generation_config='vllm',
+        speculative_config={'method': 'suffix', 'num_speculative_tokens': 12, 'suffix_decoding_max_cached_requests': 0, 'suffix_decoding_max_spec_factor': 2.0},
+    )
+    sampling = SamplingParams(
+        temperature=0.0,
+        top_p=1.0,
+        top_k=0,
+        min_p=0.0,
+        repetition_penalty=1.0,
+        presence_penalty=0.0,
+        frequency_penalty=0.0,
+        max_tokens=256,
+    )
+    print(llm.chat([{'role': 'user', 'content': 'Hello'}], sampling)[0].outputs[0].text)
+
+
+if __name__ == "__main__":
+    main()
