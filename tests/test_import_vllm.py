@@ -172,7 +172,7 @@ def test_a_server_without_sampling_is_neutral() -> None:
     assert said(imported, "generation_config.json")
     request = import_text("x.py", "LLM('a/b')\nSamplingParams(temperature=0.5, n=2)")
     assert (request.preset.config.sampling.temperature, request.preset.config.sampling.max_tokens) == (0.5, 16)
-    assert said(request, "not known here: n")
+    assert said(request, "Left out of SamplingParams: n.")
 
 
 def test_sizes_with_a_letter() -> None:

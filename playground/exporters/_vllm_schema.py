@@ -20,6 +20,9 @@ Dtype = Literal["auto", "half", "float16", "bfloat16", "float", "float32"]
 MODEL_METHODS = ("draft_model", "eagle", "eagle3", "medusa", "mlp_speculator", "dflash", "dspark")
 """Methods that draft with weights of their own."""
 
+CACHED_REQUESTS = 10_000
+"""vLLM's own default of suffix_decoding_max_cached_requests."""
+
 METHODS = ("ngram", "ngram_gpu", "suffix", "mtp", *MODEL_METHODS)
 
 OLD_RUNNER_METHODS = ("suffix", "medusa", "mlp_speculator")
@@ -74,6 +77,8 @@ class SpeculativeConfig(BaseModel):
                 raise ValueError("prompt_lookup_min must not exceed prompt_lookup_max")
         elif self.prompt_lookup_min is not None or self.prompt_lookup_max is not None:
             raise ValueError(f"method {self.method} ignores prompt_lookup_min and prompt_lookup_max")
+        if self.method == "suffix" and self.suffix_decoding_max_cached_requests is None:
+            raise ValueError("suffix_decoding_max_cached_requests must be written: it defaults to 10000 other answers")
         return self
 
 

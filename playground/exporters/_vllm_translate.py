@@ -151,6 +151,8 @@ def _speculation(spec: Speculation, config: RunConfig, out: Ledger) -> None:
     _parallel_draft(method, out)
     _old_runner(method, config, out)
     if method == "suffix":
+        # Measured by what a run's own prompt and answer repeat; vLLM would also draft from 10,000 other answers.
+        out.values[key].setdefault("suffix_decoding_max_cached_requests", 0)
         out.lose(
             "speculation.method",
             "needs-input",

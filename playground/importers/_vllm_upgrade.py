@@ -6,6 +6,7 @@ Works on plain mappings with underscored keys. Knows names and their history; bu
 from typing import Any
 
 from playground.errors import PlaygroundError
+from playground.exporters._vllm_schema import CACHED_REQUESTS
 from playground.importers._reading import other_name
 from playground.sentence import Sentence
 
@@ -48,6 +49,8 @@ DROPPED_INSIDE = {
     "speculative_token_tree": DROPPED["speculative_token_tree"],
 }
 NGRAM_NAMES = ("[ngram]", "ngram")
+TREE_DEPTH, MAX_K = 24, 64
+"""vLLM's default of suffix_decoding_max_tree_depth, which is k where that is open; the largest k of a preset."""
 
 
 def upgrade(name: str, values: Values, *, keep_lossy: bool = False) -> tuple[Values, list[Sentence]]:
@@ -71,6 +74,8 @@ def upgrade(name: str, values: Values, *, keep_lossy: bool = False) -> tuple[Val
         _synthetic(name, inner, keep_lossy, said)
         _method(name, inner, said)
         _lookup(inner, said)
+        if inner.get("method") == "suffix":
+            _suffix(inner, said)
         values["speculative_config"] = inner
     _dtype(values, said)
     return values, said
@@ -192,6 +197,31 @@ def _lookup(inner: Values, said: list[Sentence]) -> None:
                 "The lookup range is written out as vLLM takes it: {low} to {high}.",
                 low=inner["prompt_lookup_min"],
                 high=inner["prompt_lookup_max"],
+            )
+        )
+
+
+def _suffix(inner: Values, said: list[Sentence]) -> None:
+    """What is open is written out, as vLLM takes it; what it remembers decides what its drafts are made of."""
+    cached, depth = "suffix_decoding_max_cached_requests", inner.get("suffix_decoding_max_tree_depth", TREE_DEPTH)
+    if "num_speculative_tokens" not in inner and str(depth).isdecimal():
+        inner["num_speculative_tokens"] = min(MAX_K, int(depth))
+        said.append(
+            Sentence(
+                "num_speculative_tokens is not given: {n}, the depth of the tree, is written out.",
+                n=inner["num_speculative_tokens"],
+            )
+        )
+    if cached not in inner:
+        inner[cached] = CACHED_REQUESTS
+        said.append(Sentence("{key} is not given: {n}, vLLM's default, is written out.", key=cached, n=CACHED_REQUESTS))
+    if str(inner[cached]) != "0":
+        said.append(
+            Sentence(
+                "With {key} {n} that server also drafts from its last {n} answers. Runs here are to be independent: "
+                "the embedded engine drafts from a run's own prompt and answer, which a server does with 0.",
+                key=cached,
+                n=inner[cached],
             )
         )
 

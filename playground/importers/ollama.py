@@ -53,7 +53,7 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
     if isinstance(system := reading.values.pop("SYSTEM", None), str):
         config["system_prompt"] = system
     if other or reading.values:
-        reading.said.append(left_out_of("the Modelfile", sorted({*other, *reading.values})))
+        reading.said.append(left_out_of("Modelfile", sorted({*other, *reading.values})))
     config["engine"] = engine_for(options, speculation)
     return reading.finish(TITLE, config)
 

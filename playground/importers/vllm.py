@@ -197,8 +197,6 @@ def _speculation(name: str, spec: Values, raw: dict[str, Any]) -> Values:
     out: Values = {"method": read.method, "model": read.model, "options": options}
     if read.num_speculative_tokens is not None:
         out["num_speculative_tokens"] = read.num_speculative_tokens
-    elif read.suffix_decoding_max_tree_depth is not None:
-        out["num_speculative_tokens"] = min(64, read.suffix_decoding_max_tree_depth)
     return located(out, _inside(raw, "speculative_config"), raw)
 
 

@@ -2,6 +2,7 @@
 // that system. Each file can be copied and downloaded, all of them as a zip. Text only, through textContent.
 const root = element.querySelector(".db-export"), board = window.draftboard;
 const W = (key) => board.word(`shell.export.${key}`);
+const S = (said) => (typeof said === "string" ? said : said?.[board.lang()] ?? said?.en ?? "");  // of our server
 const LINES = 600;                          // longer files are not compared
 let last = null, diffs = false;
 const before = {};                          // system -> files of the export shown before the present one
@@ -66,7 +67,7 @@ function losses(list) {
   if (!list.length) return box.classList.add("none");
   const groups = new Map();                 // one reason for several fields is said once
   for (const { field, level, reason } of list) {
-    const key = `${level}\n${reason}`;
+    const key = `${level}\n${reason.en}`;
     if (!groups.has(key)) groups.set(key, { level, reason, fields: [] });
     groups.get(key).fields.push(field);
   }
@@ -78,7 +79,7 @@ function losses(list) {
     make("span", `e-level e-${level}`, make("td", "", row), W(`level.${level}`));
     const cell = make("td", "e-fields", row);
     for (const field of fields) make("code", "", cell, field);
-    make("td", "", row, reason);
+    make("td", "", row, S(reason));
   }
 }
 function checks() {
@@ -88,10 +89,10 @@ function checks() {
   for (const check of last.checks) {
     const row = make("tr", "", body);
     make("b", "", make("td", "", row), check.tier);
-    make("td", "", row, check.by);
+    make("td", "", row, S(check.by));
     make("span", `e-level e-${check.outcome}`, make("td", "", row), W(`outcome.${check.outcome}`));
-    const cell = make("td", "", row, check.detail);
-    if (check.outcome === "not-run" && !check.detail) act(cell, W(`run.${check.tier}`), () => run(check));
+    const why = S(check.detail), cell = make("td", "", row, why);
+    if (check.outcome === "not-run" && !why) act(cell, W(`run.${check.tier}`), () => run(check));
   }
 }
 async function run(check) {
@@ -101,7 +102,7 @@ async function run(check) {
   let found;
   try { found = JSON.parse(await server.run_check([mine.asked, check.tier])); } catch { found = { error: W("failed") }; }
   if (Array.isArray(found)) Object.assign(check, found[0]);
-  else Object.assign(check, { outcome: "not-run", detail: [found.error, found.hint].filter(Boolean).join(" ") });
+  else Object.assign(check, { outcome: "not-run", detail: found.hint ? `${S(found.error)} ${found.hint}` : found.error });
   if (last === mine) draw();
 }
 function files() {
@@ -137,9 +138,9 @@ function draw() {
   }
   losses(last.losses);
   checks();
-  if (last.versions) {
+  if (S(last.versions)) {
     const facts = make("p", "e-facts", root);
-    make("span", "", facts, `${W("versions")}: `); make("b", "", facts, last.versions);
+    make("span", "", facts, `${W("versions")}: `); make("b", "", facts, S(last.versions));
   }
   if (last.command) code(root, W("command"), last.command);
   files();

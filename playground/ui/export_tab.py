@@ -8,7 +8,6 @@ import base64
 import json
 import threading
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,14 +23,16 @@ from playground.importers import Imported
 from playground.importers._text import MAX_BYTES, check_size
 from playground.presets import named_preset, preset_from_run
 from playground.registry import discover
+from playground.sentence import Sentence
 from playground.ui import i18n
 from playground.ui.column import Update, preset_names
 from playground.ui.context import Context
 from playground.ui.controls import Control, controls_for, default_of
 from playground.ui.recorded import day
 from playground.ui.render import esc, lines_of_code, three
+from playground.ui.sentences import said_html, texts
 from playground.ui.wiring import Wiring
-from playground.validation import check, outlook
+from playground.validation import Check, check, outlook
 
 if TYPE_CHECKING:
     from storage.history import RunRow
@@ -209,7 +210,7 @@ def shown_import(read: Callable[[], Imported]) -> tuple[str, dict[str, Any] | No
     except PlaygroundError as error:
         text = f'<p class="problem" role="alert">{esc(error.message)} {esc(error.hint)}</p>'
         return text, None, gr.update(visible=False)
-    rewrites = "".join(f"<li>{esc(line)}</li>" for line in found.rewrites)
+    rewrites = "".join(f"<li>{said_html(line)}</li>" for line in found.rewrites)
     said = f"<p>{i18n.tr('export.rewrites')}</p><ul>{rewrites}</ul>" if rewrites else ""
     said = said or f"<p>{i18n.tr('export.no_rewrites')}</p>"
     text = f'<h4>{esc(found.preset.name)}</h4>{said}<pre class="h-file">{esc(preset_yaml(found.preset))}</pre>'
@@ -230,16 +231,16 @@ def check_function(exported: Callable[[dict[str, Any]], Export]) -> Callable[[An
     def run_check(arguments: Any) -> str:
         asked, tier = (*(arguments if isinstance(arguments, list) else ()), {}, "")[:2]
         if not isinstance(asked, dict) or tier not in ("B", "C"):
-            return json.dumps({"error": "There is no such check.", "hint": ""})
+            return json.dumps({"error": texts(Sentence("There is no such check."))})
         if not one.acquire(blocking=False):
-            return json.dumps({"error": "Another check is running.", "hint": "Wait for it to end."})
+            return json.dumps({"error": texts(Sentence("Another check is running: wait for it to end."))})
         try:
             found = check(exported(asked), str(asked.get("system")), tier)
         except PlaygroundError as error:
             return json.dumps(error.as_dict())
         finally:
             one.release()
-        return json.dumps([asdict(item) for item in found])
+        return json.dumps([shown_check(item) for item in found])
 
     return run_check
 
@@ -276,13 +277,19 @@ def view(export: Export, asked: dict[str, Any]) -> str:
         {
             "files": export.files,
             "command": export.command,
-            "versions": export.versions,
-            "checks": [asdict(item) for item in outlook(export, asked["system"])],
-            "losses": [{"field": loss.field, "level": loss.level, "reason": loss.reason} for loss in export.losses],
+            "versions": texts(export.versions),
+            "checks": [shown_check(item) for item in outlook(export, asked["system"])],
+            "losses": [
+                {"field": loss.field, "level": loss.level, "reason": texts(loss.reason)} for loss in export.losses
+            ],
             "zip": base64.b64encode(zipped(export)).decode("ascii"),
             "asked": asked,
         }
     )
+
+
+def shown_check(item: Check) -> dict[str, Any]:
+    return {"tier": item.tier, "by": texts(item.by), "outcome": item.outcome, "detail": texts(item.detail)}
 
 
 def nothing() -> str:

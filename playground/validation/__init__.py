@@ -47,8 +47,8 @@ def outlook(export: Export, target: str) -> list[Check]:
     parser = own_parser(_PROGRAMS[target]) if target in _PROGRAMS else Sentence("the real program's own parser")
     return [
         *check(export, target, "A"),
-        Check("B", parser, "not-run", _no_parser(export, target)),
-        Check("C", smoke.BY, "not-run", smoke.hindrance(export) if target == "vllm" else _VLLM_ONLY),
+        Check("B", parser, "not-run", _no_parser(export, target) or ""),
+        Check("C", smoke.BY, "not-run", (smoke.hindrance(export) or "") if target == "vllm" else _VLLM_ONLY),
     ]
 
 
@@ -77,8 +77,8 @@ _VLLM_ONLY = Sentence("made for vLLM only")
 _PROGRAMS = {"vllm": "vLLM", "sglang": "SGLang", "llama_cpp": "llama-server", "docker": "vLLM"}
 
 
-def _no_parser(export: Export, target: str) -> Sentence:
-    """ "" where tier B can be run for these files."""
+def _no_parser(export: Export, target: str) -> Sentence | None:
+    """None where tier B can be run for these files."""
     from playground.validation import llama_cpp, sglang, vllm
 
     if target == "preset":
@@ -88,4 +88,4 @@ def _no_parser(export: Export, target: str) -> Sentence:
     if target == "docker" and vllm.arguments_in(export) is None:
         return Sentence("inside is another server: export it by itself to check it")
     there = {"vllm": vllm.python, "docker": vllm.python, "sglang": sglang.python, "llama_cpp": llama_cpp.binary}
-    return Sentence("") if there[target]() else not_installed(_PROGRAMS[target])
+    return None if there[target]() else not_installed(_PROGRAMS[target])

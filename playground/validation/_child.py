@@ -9,13 +9,6 @@ from playground.sentence import Sentence
 from playground.settings import ROOT
 from playground.validation import Check, own_parser
 
-NOTES = {
-    "real_models": "the inside of method {about} depends on the real models",
-    "needs_gpu": "the rules of {about} need a GPU",
-    "parsed_only": "parsed only: its rules need {about}, which is not installed",
-}
-"""What the scripts say they could not look at."""
-
 SECONDS = 600
 """Importing vLLM takes ten seconds on a quiet machine and minutes on a busy one."""
 
@@ -44,12 +37,19 @@ def asked(python: str, script: str, cases: list[list[str]], name: str, *, enviro
         return [Check("B", by, "not-run", failed)] * len(cases)
     by = own_parser(f"{name} {answer['version']}")
     return [
-        Check("B", by, "refused" if result["error"] else "passed", result["error"] or _note(result))
+        Check("B", by, "refused" if result["error"] else "passed", result["error"] or _note(result) or "")
         for result in answer["results"]
     ]
 
 
-def _note(result: dict[str, Any]) -> Sentence:
-    """What a script could not look at: one of `NOTES`, with what it is about."""
-    note = result.get("note")
-    return Sentence(NOTES[note], about=result["about"]) if note else Sentence("")
+def _note(result: dict[str, Any]) -> Sentence | None:
+    """What a script could not look at, by its word for it."""
+    about = result.get("about", "")
+    match result.get("note"):
+        case "real_models":
+            return Sentence("the inside of method {method} depends on the real models", method=about)
+        case "needs_gpu":
+            return Sentence("the rules of {what} need a GPU", what=about)
+        case "parsed_only":
+            return Sentence("parsed only: its rules need {package}, which is not installed", package=about)
+    return None

@@ -34,8 +34,8 @@ SECONDS = 1200
 PROMPT = "Repeat this line twice: one two three four five six seven eight nine ten."
 
 
-def hindrance(export: Export) -> Sentence:
-    """ "" where the exported file can be started here, else why not."""
+def hindrance(export: Export) -> Sentence | None:
+    """None where the exported file can be started here, else why not."""
     spec = _serve(export).get("speculative-config")
     if python() is None:
         return not_installed("vLLM")
@@ -45,7 +45,7 @@ def hindrance(export: Export) -> Sentence:
         return Sentence("method {method} needs heads or weights that the default model has not", method=spec["method"])
     if not model_paths(load_settings()).get(DEFAULT):
         return Sentence("the default model {model} is not prepared", model=DEFAULT)
-    return Sentence("")
+    return None
 
 
 def _serve(export: Export) -> dict[str, Any]:

@@ -1,0 +1,177 @@
+"""Why an export cannot say something, and what it is valid for, in Chinese, by the exporters' own English."""
+
+CHINESE: dict[str, str] = {
+    "our schema": "本项目的规则",
+    "it can only be sent with each request, as the request file does": "只能随每个请求发送，见请求文件",
+    "a server has no default for it: {only}": "服务器没有它的默认值：{only}",
+    "{system} has no such setting": "{system} 没有这项设置",
+    (
+        "measured with the {engine} engine; {system}'s own kernels and scheduler have other speeds, and may decide a "
+        "near-tie between two tokens otherwise"
+    ): ("测量所用为 {engine} 引擎；{system} 自己的内核与调度速度不同，两个词元几乎并列时也可能选另一个"),
+    "raw prompts: send requests to the server's completions endpoint, as the request file does": (
+        "原始提示词：请把请求发到服务器的 completions 端点，见请求文件"
+    ),
+    "a setting of the measurement, not of a server": "属于测量的设置，服务器没有",
+    "this is a folder of the machine it was measured on: name the server's own": (
+        "这是测量所用机器上的文件夹：请填写服务器上的"
+    ),
+    "“{model}” is only a name on the machine it was measured on: name the model's folder or hub id there": (
+        "“{model}”只是测量所用机器上的名称：请填写服务器上的模型文件夹或 hub id"
+    ),
+    "llama.cpp b10434 and later": "llama.cpp b10434 及以后",
+    "llama.cpp b11434 and later": "llama.cpp b11434 及以后",
+    "SGLang 0.5.23": "SGLang 0.5.23",
+    "TensorRT-LLM 1.3 and later (PyTorch backend)": "TensorRT-LLM 1.3 及以后（PyTorch 后端）",
+    "TensorRT-LLM 1.2 (PyTorch backend)": "TensorRT-LLM 1.2（PyTorch 后端）",
+    "vLLM 0.32": "vLLM 0.32",
+    "vLLM's GGUF support is experimental: name a safetensors model in its place": (
+        "vLLM 对 GGUF 的支持尚属实验：请改填一个 safetensors 模型"
+    ),
+    "raw prompts: send requests to /v1/completions, as the request file does": (
+        "原始提示词：请把请求发到 /v1/completions，见请求文件"
+    ),
+    "vLLM takes {least} for anything between 0 and that": "vLLM 会把 0 与 {least} 之间的值都当作 {least}",
+    "caps every request of this server, also one that asks for more": (
+        "成为该服务器所有请求的上限，要求更多的请求也不例外"
+    ),
+    "a server can only cap all requests (the vLLM export has that choice, cap_max_tokens); as a default {only}": (
+        "服务器只能给所有请求设上限（vLLM 导出有此选项 cap_max_tokens）；作为默认值{only}"
+    ),
+    "the server needs one more package: pip install {package}": "服务器还需要一个软件包：pip install {package}",
+    "the preset leaves it open; {value}, vLLM's own, is written": "预设未指定；写入 vLLM 自己的默认值 {value}",
+    "vLLM runs method {method} on its older model runner, which does not honour min_p while it speculates": (
+        "vLLM 用旧的 model runner 运行方法 {method}，推测解码时不理会 min_p"
+    ),
+    "a setting of the measurement, or one that vLLM's serve file has not": (
+        "属于测量的设置，或 vLLM 的配置文件没有的设置"
+    ),
+    "{method} drafts without a model": "{method} 起草不用模型",
+    "in vLLM a draft model must run on as many devices as the target, so {n} is left out": (
+        "vLLM 中草稿模型与目标模型的设备数必须相同，因此不写入 {n}"
+    ),
+    "in vLLM a draft of method {method} always runs on one device": "vLLM 中方法 {method} 的草稿总在一个设备上运行",
+    "vLLM takes the earliest match, so other tokens are drafted; the output is the same": (
+        "vLLM 取最早的匹配，因此起草的词元不同；输出相同"
+    ),
+    "vLLM's {method} has no such option": "vLLM 的 {method} 没有这个选项",
+    "Docker Compose 2.24 and later": "Docker Compose 2.24 及以后",
+    "Kubernetes 1.27 and later": "Kubernetes 1.27 及以后",
+    "production-stack chart 0.1.12": "production-stack chart 0.1.12",
+    "llm-d-modelservice chart of April 2026": "2026 年 4 月的 llm-d-modelservice chart",
+    "requests of CPU, memory and disk are guesses: size them to the model and to your nodes": (
+        "CPU、内存与磁盘的申请量只是估计：请按模型与节点调整"
+    ),
+    "the chart fetches hf:// from the hub: name a hub id, or write a pvc:// uri": (
+        "chart 从 hub 获取 hf://：请填写 hub id，或改用 pvc:// 地址"
+    ),
+    "build an image with {package} (the Docker export has its Dockerfile) and name it here": (
+        "请构建含 {package} 的镜像（Docker 导出附有 Dockerfile）并填在此处"
+    ),
+    "llama-server reads GGUF only: name the GGUF that stands for “{model}”": (
+        "llama-server 只读 GGUF：请填写“{model}”对应的 GGUF"
+    ),
+    "the preset leaves it open; 1 is written, since the context is shared out among the slots": (
+        "预设未指定；写入 1，因为上下文由各槽位分享"
+    ),
+    "llama-server has no degree of it: choose --split-mode and --tensor-split for your devices": (
+        "llama-server 没有并行数：请按设备选择 --split-mode 与 --tensor-split"
+    ),
+    "ngram-simple matches one length only, the longest: it drafts less often": (
+        "ngram-simple 只匹配一种长度，即最长的：起草次数更少"
+    ),
+    "which match is taken cannot be said: other tokens may be drafted; the output is the same": (
+        "无法指定取哪处匹配：起草的词元可能不同；输出相同"
+    ),
+    "a preset file holds one stop string, the first; the command line holds all {n}": (
+        "预设文件只能写一个停止字符串，即第一个；命令行写有全部 {n} 个"
+    ),
+    "number formats are a property of the GGUF file: choose its quantisation": "数字格式由 GGUF 文件决定：请选择其量化",
+    "this is a file of the machine it was measured on: name the server's own": (
+        "这是测量所用机器上的文件：请填写服务器上的"
+    ),
+    "the slots share the model's own context: give the preset a context limit, or set --ctx-size": (
+        "各槽位分享模型自身的上下文：请给预设一个上下文上限，或设置 --ctx-size"
+    ),
+    "llama-server's seeds have 32 bits": "llama-server 的随机种子只有 32 位",
+    "Ollama with draft_num_predict": "支持 draft_num_predict 的 Ollama",
+    "number formats are a property of the model file: choose its quantisation": "数字格式由模型文件决定：请选择其量化",
+    "this is a place on the machine it was measured on: name the one there": (
+        "这是测量所用机器上的位置：请填写那台机器上的"
+    ),
+    "name the model as Ollama knows it, or a GGUF file or safetensors folder": (
+        "请填写 Ollama 中的模型名称，或 GGUF 文件、safetensors 文件夹"
+    ),
+    "a Modelfile cannot hold a text with three quotes, or quotes at its ends": (
+        "Modelfile 写不下含三个引号或首尾带引号的文本"
+    ),
+    "a Modelfile holds no stop string with quotes, line ends or control characters": (
+        "Modelfile 写不下含引号、换行或控制字符的停止字符串"
+    ),
+    "a Modelfile names no draft model": "Modelfile 不能指定草稿模型",
+    "name the safetensors model in its place, or add load-format: gguf": (
+        "请改填 safetensors 模型，或加上 load-format: gguf"
+    ),
+    "as a default it reaches only the native /generate; requests to the OpenAI endpoints must send it": (
+        "作为默认值只对原生的 /generate 有效；发往 OpenAI 端点的请求必须自带"
+    ),
+    "SGLang takes none above 2: 2 is written": "SGLang 不接受大于 2 的值：写入 2",
+    "NGRAM has no shortest match any more": "NGRAM 已没有最短匹配",
+    "NGRAM drafts from a trie over the texts it has generated, not by lookup in the prompt: acceptance differs": (
+        "NGRAM 从已生成文本的字典树起草，而不是在提示词中查找：接受率不同"
+    ),
+    "the preset leaves it open; {n}, SGLang's own with speculation, is written": (
+        "预设未指定；写入 SGLang 推测解码时自己的默认值 {n}"
+    ),
+    (
+        "{share:g} was a share for everything; SGLang's mem-fraction-static is for weights and KV cache alone: it is "
+        "left to SGLang's own estimate"
+    ): ("{share:g} 是全部用途的占比；SGLang 的 mem-fraction-static 只计权重与 KV 缓存：交由 SGLang 自行估计"),
+    "accepts tokens that the target would not choose": "会接受目标模型不会选的词元",
+    "TensorRT-LLM reads no GGUF: name a safetensors model in its place": (
+        "TensorRT-LLM 不读 GGUF：请改填一个 safetensors 模型"
+    ),
+    "NGram looks up in a pool that all requests share, not only in the prompt: acceptance differs": (
+        "NGram 在所有请求共享的池中查找，而不只在提示词中：接受率不同"
+    ),
+    (
+        "{share:g} was a share of the whole GPU; here the share is of what is left beside the weights, and its own "
+        "default {default} is written"
+    ): ("{share:g} 是整个 GPU 的占比；此处的占比只计权重之外的剩余部分，写入其默认值 {default}"),
+    "on the PyTorch backend it is read from the checkpoint: name a quantised one": (
+        "PyTorch 后端从检查点读取：请填写已量化的检查点"
+    ),
+    "the preset leaves it open; {n} is written: size max_batch_size to your load": (
+        "预设未指定；写入 {n}：请按负载设定 max_batch_size"
+    ),
+    "{method} drafts without a model of its own": "{method} 起草不用单独的模型",
+    "NGram matches down to one token; it has no minimum": "NGram 会匹配到一个词元为止；没有最短长度",
+    "rejection sampling needs FlashInfer in the server's image": "拒绝采样要求服务器镜像中有 FlashInfer",
+    "raised to {n}, so that drafts fit": "提高到 {n}，以容纳草稿",
+    (
+        "while it speculates this server refuses requests with a penalty, unless enable_penalty: true is added under "
+        "speculative_config; the value goes with each request"
+    ): ("推测解码时该服务器拒绝带惩罚的请求，除非在 speculative_config 下加 enable_penalty: true；数值随每个请求发送"),
+    "its suffix automaton is a relative, not the same algorithm: measure acceptance again": (
+        "它的后缀自动机相近但不是同一算法：请重新测量接受率"
+    ),
+    (
+        "above 0 a draft token is kept only if the target samples the very same one: the law of the output is the "
+        "same, but fewer are accepted than were measured; the temperature itself: {only}"
+    ): ("温度大于 0 时，只有目标模型恰好采样到同一词元才保留草稿：输出分布相同，但接受的比测得的少；温度本身{only}"),
+    "transformers 5.16 to 5.24": "transformers 5.16 至 5.24",
+    "“{model}” is only a name on the machine it was measured on: name a folder or hub id": (
+        "“{model}”只是测量所用机器上的名称：请填写文件夹或 hub id"
+    ),
+    "{program}'s own parser": "{program} 自己的解析器",
+    "a GGUF needs from_pretrained(folder, gguf_file=...): name a folder instead": (
+        "GGUF 需要 from_pretrained(folder, gguf_file=...)：请改填文件夹"
+    ),
+    "the assistant samples as the target does, so at a temperature other tokens are drafted": (
+        "assistant 与目标模型一样采样，因此有温度时起草的词元不同"
+    ),
+    "set_seed takes 32 bits: the lower ones are written": "set_seed 只接受 32 位：写入低位",
+    "generate has no such penalty": "generate 没有这种惩罚",
+    "prompt lookup there matches down to one token": "那里的提示词查找会匹配到一个词元为止",
+    "prompt lookup there takes the earliest match": "那里的提示词查找取最早的匹配",
+}

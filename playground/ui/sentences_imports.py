@@ -1,0 +1,189 @@
+"""What an import had to rewrite, in Chinese, by the importers' own English."""
+
+CHINESE: dict[str, str] = {
+    "It sets no sampling: neutral values are taken, temperature 1.": "其中没有采样设置：取中性值，温度为 1。",
+    "Left out, they belong to the server and not to a preset: {keys}.": "已略去，它们属于服务器而不属于预设：{keys}。",
+    "Left out, not known here: {keys}.": "已略去，此处不认识：{keys}。",
+    "Left out of {what}: {keys}.": "从 {what} 中略去：{keys}。",
+    "Not given, so {system}'s own defaults are written out: {values}.": (
+        "未给出，因此写明 {system} 自己的默认值：{values}。"
+    ),
+    "{key} {value} is another name of {name}.": "{key} {value} 是 {name} 的另一名称。",
+    "{key} is kept knowingly: {what}.": "知情保留 {key}：{what}。",
+    "{old} is now {new} ({why}).": "{old} 现为 {new}（{why}）。",
+    "{key} is left out: {why}.": "略去 {key}：{why}。",
+    "belonged to typical acceptance, which changed the output": "属于会改变输出的典型接受",
+    "the only block manager there is now": "现在只有这一种 block manager",
+    "an implementation detail that is gone": "已不存在的实现细节",
+    "token trees are gone; drafts are chains": "词元树已取消；草稿是链",
+    "log-probabilities no longer cost extra": "对数概率不再有额外开销",
+    "gone; num_speculative_tokens_per_batch_size takes its place, set it by hand": (
+        "已取消；由 num_speculative_tokens_per_batch_size 取代，请手动设置"
+    ),
+    "only exact acceptance is left": "现在只有精确接受",
+    "Synthetic acceptance is left out: it writes text that is wrong on purpose.": (
+        "略去合成接受：它会故意写出错误的文本。"
+    ),
+    "speculative_model “{model}” is now method ngram of speculative_config (since vLLM 0.8).": (
+        "speculative_model“{model}”现为 speculative_config 的方法 ngram（自 vLLM 0.8）。"
+    ),
+    "{old} is now inside speculative_config (since vLLM 0.8).": "{old} 现位于 speculative_config 内（自 vLLM 0.8）。",
+    "model “{model}” of speculative_config is now method ngram.": (
+        "speculative_config 的 model“{model}”现为方法 ngram。"
+    ),
+    "The lookup range is written out as vLLM takes it: {low} to {high}.": (
+        "查找范围按 vLLM 的理解写明：{low} 至 {high}。"
+    ),
+    "num_speculative_tokens is not given: {n}, the depth of the tree, is written out.": (
+        "未给出 num_speculative_tokens：写明树的深度 {n}。"
+    ),
+    "{key} is not given: {n}, vLLM's default, is written out.": "未给出 {key}：写明 vLLM 的默认值 {n}。",
+    (
+        "With {key} {n} that server also drafts from its last {n} answers. Runs here are to be independent: the "
+        "embedded engine drafts from a run's own prompt and answer, which a server does with 0."
+    ): (
+        "{key} 为 {n} 时，该服务器还会从最近 {n} 个回答起草。此处的运行应互不影响：内置引擎只从本次运行的提示词与回"
+        "答起草，服务器设为 0 时才如此。"
+    ),
+    "{old} is now {new} of speculative_config.": "{old} 现为 speculative_config 的 {new}。",
+    "{old} is now {new} of speculative_config (since vLLM 0.8).": (
+        "{old} 现为 speculative_config 的 {new}（自 vLLM 0.8）。"
+    ),
+    "method {method} is now mtp.": "方法 {method} 现为 mtp。",
+    "method {method} ignores it": "方法 {method} 不理会它",
+    "{key} changed the output; that is not carried over.": "{key} 会改变输出；此效果不予保留。",
+    "No method was given: draft_model is taken; name it if the draft is an EAGLE, Medusa or MTP head.": (
+        "未给出方法：取 draft_model；若草稿是 EAGLE、Medusa 或 MTP 头，请写明。"
+    ),
+    "No method was given: ngram is taken, since there is a lookup range and no draft model.": (
+        "未给出方法：取 ngram，因为有查找范围而没有草稿模型。"
+    ),
+    "Read from the command of service {name}; its container is left out.": "读自服务 {name} 的命令；容器部分略去。",
+    "Only this service is read; left out: {names}.": "只读取这个服务；略去：{names}。",
+    "Read from the values of production-stack; what the chart adds is left out.": (
+        "读自 production-stack 的 values；chart 另加的部分略去。"
+    ),
+    "Read from the decode values of llm-d; what the chart adds is left out.": (
+        "读自 llm-d 的 decode values；chart 另加的部分略去。"
+    ),
+    "Of {n} models only the first is read.": "{n} 个模型中只读取第一个。",
+    "Read from container {name}; the pod around it is left out.": "读自容器 {name}；外层的 pod 略去。",
+    "the draft has the target's context by now": "草稿现在与目标模型的上下文相同",
+    "removed in April 2026": "旧名于 2026 年 4 月移除",
+    "Only the first model is read; left out: {names}.": "只读取第一个模型；略去：{names}。",
+    "synthetic acceptance writes text that is wrong on purpose, to time a server": (
+        "合成接受会故意写出错误的文本，用于给服务器计时"
+    ),
+    "spec-draft-n-min {n} is left out: presets use every draft.": "略去 spec-draft-n-min {n}：预设使用每个草稿。",
+    (
+        "spec-type is not given: draft-simple is taken. Since April 2026 llama-server loads such a draft and does not "
+        "use it."
+    ): ("未给出 spec-type：取 draft-simple。自 2026 年 4 月起 llama-server 会加载这样的草稿但不使用。"),
+    "Of several spec-types {chosen} is taken, {rest} is left out: presets hold one method.": (
+        "多个 spec-type 中取 {chosen}，略去 {rest}：预设只有一种方法。"
+    ),
+    "spec-type {old} is now {new} (May 2026).": "spec-type {old} 现为 {new}（2026 年 5 月）。",
+    "spec-type {kind} is read as method ngram, its nearest relative: acceptance differs.": (
+        "spec-type {kind} 读作最相近的方法 ngram：接受率不同。"
+    ),
+    "The lookup's length is not given: {n}, its default, is written out.": "未给出查找长度：写明其默认值 {n}。",
+    "The draft's length is not given: {n}, its default, is written out.": "未给出草稿长度：写明其默认值 {n}。",
+    "Penalties looked back {n} tokens there; here they look at everything.": (
+        "那里的惩罚只回看 {n} 个词元；此处回看全部。"
+    ),
+    "Its samplers apply the temperature last; here it comes before top-k, top-p and min-p.": (
+        "那里的采样器最后才用温度；此处温度先于 top-k、top-p 与 min-p。"
+    ),
+    "spec-draft-n-max is not given: {k}, the default then, is written out.": (
+        "未给出 spec-draft-n-max：写明当时的默认值 {k}。"
+    ),
+    "spec-draft-n-max is not given: {k}, the default now, is written out.": (
+        "未给出 spec-draft-n-max：写明现在的默认值 {k}。"
+    ),
+    (
+        "spec-draft-p-min {stop:g} is left out: it ended drafts where the draft model was unsure; presets draft k "
+        "tokens."
+    ): ("略去 spec-draft-p-min {stop:g}：它在草稿模型没有把握时停止起草；预设总起草 k 个词元。"),
+    (
+        "spec-draft-p-min {stop:g} (the default then) is left out: it ended drafts where the draft model was unsure; "
+        "presets draft k tokens."
+    ): ("略去 spec-draft-p-min {stop:g}（当时的默认值）：它在草稿模型没有把握时停止起草；预设总起草 k 个词元。"),
+    "draft_num_predict is read as method mtp, prediction layers inside the model.": (
+        "draft_num_predict 读作方法 mtp，即模型自带的预测层。"
+    ),
+    "a share for weights and KV cache alone, no one else's share means that": (
+        "只计权重与 KV 缓存的占比，其他系统的占比含义不同"
+    ),
+    "NGRAM drafts as long as speculative-num-draft-tokens says": "NGRAM 的草稿长度由 speculative-num-draft-tokens 决定",
+    "its name by now": "现在的名称",
+    "Keys with underscores are read; SGLang itself takes them with dashes only.": (
+        "已读取带下划线的键；SGLang 自己只接受连字符。"
+    ),
+    "speculative-algorithm LOOKAHEAD is now NGRAM.": "speculative-algorithm LOOKAHEAD 现为 NGRAM。",
+    "The draft's length is left to SGLang: its usual choice, 3 steps, is taken.": (
+        "草稿长度交由 SGLang 决定：取其通常的 3 步。"
+    ),
+    "A tree of {tokens} tokens, {width} wide, becomes a chain of its {steps} steps: presets draft chains.": (
+        "{tokens} 个词元、宽 {width} 的树改为 {steps} 步的链：预设的草稿是链。"
+    ),
+    "The draft's length is left to the checkpoint: 15 is taken, set it by hand.": (
+        "草稿长度由检查点决定：取 15，请手动设置。"
+    ),
+    "speculative-num-draft-tokens is not given: SGLang's default for NGRAM, 12, is taken.": (
+        "未给出 speculative-num-draft-tokens：取 SGLang 对 NGRAM 的默认值 12。"
+    ),
+    "NGRAM's drafts are trees here; presets draft chains.": "这里 NGRAM 的草稿是树；预设的草稿是链。",
+    "speculative-ngram-max-match-window-size is now said by speculative-ngram-max-trie-depth (0.5.23).": (
+        "speculative-ngram-max-match-window-size 现由 speculative-ngram-max-trie-depth 表示（0.5.23）。"
+    ),
+    "Without `{key}` the model's own generation_config.json fills what is open.": (
+        "没有 `{key}` 时，未指定的值由模型自己的 generation_config.json 填充。"
+    ),
+    "speculative-num-draft-tokens {tokens} is taken as {n}, as SGLang does for a chain.": (
+        "speculative-num-draft-tokens {tokens} 按 {n} 计，SGLang 对链也是如此。"
+    ),
+    "a threshold of {threshold:g} accepts tokens that the target would not choose": (
+        "阈值 {threshold:g} 会接受目标模型不会选的词元"
+    ),
+    "now sa_config.threshold, a second drafter that presets do not hold": (
+        "现为 sa_config.threshold，即预设所没有的第二个起草器"
+    ),
+    "presets draft chains": "预设的草稿是链",
+    "presets hold one draft length for every load": "预设在任何负载下草稿长度相同",
+    "presets never switch speculation off": "预设不会中途关闭推测解码",
+    "a property of the draft": "由草稿模型决定",
+    "a pool that requests share": "请求共享的池",
+    "how it is computed, not what": "只关乎如何计算，不关乎结果",
+    "the same as max_draft_len": "与 max_draft_len 相同",
+    "token trees are gone in 1.4; drafts are chains": "词元树在 1.4 中已取消；草稿是链",
+    "a no-op by now": "现已不起作用",
+    "whether requests with a penalty are taken, not what they say": "只关乎是否接受带惩罚的请求",
+    "how weights are read": "只关乎如何读取权重",
+    "The file names no target model, trtllm-serve takes it on its command line; {target} stands in.": (
+        "文件没有指明目标模型，trtllm-serve 从命令行得到它；以 {target} 代替。"
+    ),
+    (
+        "free_gpu_memory_fraction {share} is left out: a share of what the weights leave, no one else's share means "
+        "that."
+    ): ("略去 free_gpu_memory_fraction {share}：它是权重之外剩余部分的占比，其他系统的占比含义不同。"),
+    "max_draft_len is not given: 1 is taken, set it by hand.": "未给出 max_draft_len：取 1，请手动设置。",
+    "decoding_type {old} is now {new}.": "decoding_type {old} 现为 {new}。",
+    "since {release}": "自 {release}",
+    "relaxed acceptance takes tokens that are not the target's": "放宽接受会采用并非目标模型的词元",
+    "typical acceptance took tokens that the target would not choose": "典型接受会采用目标模型不会选的词元",
+    "Typical acceptance has no successor on the PyTorch backend: exact acceptance takes its place.": (
+        "PyTorch 后端没有典型接受的后继：以精确接受代替。"
+    ),
+    "{key} of speculative_config is left out: {why}.": "略去 speculative_config 的 {key}：{why}。",
+    "num_assistant_tokens is not given: 20, the default, is written out; it also changes by itself.": (
+        "未给出 num_assistant_tokens：写明默认值 20；它还会自行变化。"
+    ),
+    "top_k is not given: 50, the default of generate, is written out.": "未给出 top_k：写明 generate 的默认值 50。",
+    "it is no plain value in the snippet": "它在代码片段中不是字面值",
+    "max_new_tokens capped every request of the server; here it is max_tokens of the run.": (
+        "max_new_tokens 原是服务器所有请求的上限；此处作为本次运行的 max_tokens。"
+    ),
+    "SamplingParams sets no max_tokens: vLLM's default there, {n}, is taken.": (
+        "SamplingParams 没有设置 max_tokens：取 vLLM 在此处的默认值 {n}。"
+    ),
+}
