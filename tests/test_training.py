@@ -101,6 +101,28 @@ def test_acceptance_rises_and_the_head_drafts(target: Path, settings: Settings, 
 
 
 @pytest.mark.slow
+def test_a_head_made_before_is_trained_on(target: Path, settings: Settings, tmp_path: Path) -> None:
+    """It begins where that one ended, with its vocabulary; what is handed on names files, not where they lay."""
+    first = tmp_path / "first"
+    assert list(start_training(settings, options(target), first).follow())[-1]["state"] == "done"
+    written = first / "work" / "exchanges.jsonl"
+    more = options(target, start_from=first, data=(written,), passes=1, draft_vocab_size=64)
+    last = list(start_training(settings, more, tmp_path / "second").follow())[-1]
+    assert last["state"] == "done", last
+    before, after = (json.loads((tmp_path / name / "report.json").read_text()) for name in ("first", "second"))
+    history = last["history"]
+    assert history[0]["acceptance"][0] == pytest.approx(before["acceptance"][0], abs=0.05)
+    assert after["draft_vocab_size"] == before["draft_vocab_size"] == 256
+    card = (tmp_path / "second" / "README.md").read_text()
+    assert "start_from: first" in card
+    assert str(tmp_path) not in card
+    wrong = options(target, start_from=target)
+    failed = list(start_training(settings, wrong, tmp_path / "third").follow())[-1]
+    assert failed["state"] == "failed"
+    assert "no EAGLE-3 head" in failed["error"]["error"]
+
+
+@pytest.mark.slow
 def test_a_kill_loses_at_most_one_checkpoint(target: Path, settings: Settings, tmp_path: Path) -> None:
     """kill -9 in the middle of training, twice; the exchanges and the steps up to the checkpoint are not done again."""
     out = tmp_path / "head"

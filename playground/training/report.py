@@ -6,6 +6,7 @@ A prediction, not a measurement: `compare` measures. Knows the target, the head 
 import statistics
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -72,7 +73,7 @@ def card(name: str, target: str, report: dict[str, Any]) -> str:
     rows = "".join(
         f"| {row['k']:.0f} | {row['tokens_per_step']:.2f} | {row['speedup']:.2f} |\n" for row in report["predictions"]
     )
-    recipe = "".join(f"- {key}: {value}\n" for key, value in report["options"].items())
+    recipe = "".join(f"- {key}: {_shown(key, value)}\n" for key, value in report["options"].items())
     positions = ", ".join(f"{share:.1%}" for share in report["acceptance"])
     return (
         f"# {name}\n\nAn EAGLE-3 draft head for {target}, trained by Draftboard on text that {target} wrote itself. It "
@@ -83,6 +84,13 @@ def card(name: str, target: str, report: dict[str, Any]) -> str:
         f"vocabulary of {report['draft_vocab_size']:,} covers {report['coverage']:.2%} of them.\n\n"
         f"## Recipe\n\n{recipe}"
     )
+
+
+def _shown(key: str, value: Any) -> Any:
+    """A head is handed on: of files only the names, not where they lay."""
+    if key == "data":
+        return ", ".join(Path(file).name for file in value) or "none"
+    return Path(value).name if key in ("prompts", "start_from") and value else value
 
 
 def _seconds(call: Callable[[], float]) -> float:

@@ -58,7 +58,7 @@ class TrainTab:
             elem_id="train-target",
         )
         self.name = gr.Textbox(
-            f"{DEFAULT}-eagle3",
+            "my-head",
             max_lines=1,
             label=i18n.label("train.name"),
             info=i18n.label("train.name.info"),
