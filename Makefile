@@ -8,6 +8,7 @@ PY := .venv/bin/python
 # The first interpreter that is new enough; override with `make run PYTHON=/path/to/python`.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+BEGUN := $(shell date +%s)
 SUITE ?=
 ENGINE ?=
 
@@ -25,7 +26,8 @@ model: env
 test: env-test model
 	@$(PY) -m tests.machine
 	@$(MAKE) --no-print-directory lint
-	$(PY) -m pytest
+	DRAFTBOARD_TEST_BEGUN=$(BEGUN) $(PY) -m pytest -m "not browser and not vllm" --numprocesses auto --maxprocesses 4 --dist loadfile
+	DRAFTBOARD_TEST_BEGUN=$(BEGUN) $(PY) -m pytest -m "browser or vllm"
 
 bench: env-test model
 	@$(PY) -m tests.benchmarks $(if $(SUITE),--suite "$(SUITE)")
