@@ -14,7 +14,8 @@ from playground.exporters._llama_schema import Serve as LlamaServe
 from playground.exporters._llama_schema import escaped, unescaped
 from playground.exporters._sglang_schema import Serve as SglangServe
 from playground.exporters._trtllm_schema import Serve12, ServeNew
-from tests._presets import BASELINE, DRAFT_MODEL, NGRAM
+from tests._exports import WAYS, body, made, name_of
+from tests._presets import BASELINE, DRAFT_MODEL, GOLDEN, NGRAM
 from tests.test_export_vllm import losses, of, with_
 
 
@@ -286,6 +287,41 @@ def test_suffix_brings_its_package_along() -> None:
     assert "arctic-inference==0.1.1" in made.files["Dockerfile"]
     assert yaml.safe_load(made.files["compose.yaml"])["services"]["golden-ngram"]["build"] == "."
     assert "arctic-inference" in str(export_preset(suffix, "kubernetes").losses)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=name_of)
+@pytest.mark.parametrize("preset", GOLDEN, ids=lambda preset: preset.name)
+def test_no_setting_stands_both_in_a_file_and_beside_it(way: tuple[str, dict[str, Any]], preset: Preset) -> None:
+    """Which of the two wins is opposite from server to server: beside its file a server hears only where to listen."""
+    export = made(preset, *way)
+    if export is None:
+        return
+    texts = [export.command, *(text for name, text in export.files.items() if name.endswith(".sh"))]
+    lines = [shlex.split(" ".join(line.removesuffix("\\") for line in body(text).splitlines())) for text in texts]
+    for name, text in export.files.items():
+        if name.endswith(("compose.yaml", ".k8s.yaml")):
+            for document in yaml.safe_load_all(text):
+                lines += [words for key, words in flat(document) if key in ("command", "args")]
+    found = [words for words in lines if {"--config", "--models-preset"} & set(words)]
+    for words in found:
+        assert not [word for word in words if word.startswith("--config=")], "vLLM does not read it so"
+        given = {word for word in words if word.startswith("--")}
+        assert given <= {"--config", "--models-preset", "--backend", "--host", "--port"}
+    assert found or way[0] not in ("vllm", "sglang", "tensorrt_llm", "llama_cpp")
+
+
+def flat(data: Any) -> list[tuple[str, list[str]]]:
+    """(key, value) of every list of words inside."""
+    if isinstance(data, list):
+        return [pair for item in data for pair in flat(item)]
+    if not isinstance(data, dict):
+        return []
+    here = [(key, value) for key, value in data.items() if isinstance(value, list) and all(map(_is_text, value))]
+    return here + [pair for value in data.values() for pair in flat(value)]
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def test_charts_hear_everything_once() -> None:

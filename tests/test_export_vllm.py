@@ -158,6 +158,23 @@ def test_max_tokens_is_a_cap_only_if_chosen() -> None:
         export_preset(NGRAM, "vllm", {"cap_tokens": True})
 
 
+def test_text_that_is_wrong_on_purpose_never_leaves() -> None:
+    """Synthetic acceptance only times a server."""
+    options = {"rejection_sample_method": "synthetic", "synthetic_acceptance_length": 3}
+    with pytest.raises(PlaygroundError, match="rejection_sample_method"):
+        vllm.export(with_(DRAFT_MODEL, options=options))
+
+
+def test_switches_that_are_off_stay_switches() -> None:
+    """In the file `false` is dropped where no --no-... flag exists; the keys we write as such have one."""
+    preset = with_(NGRAM, engine_options={"enforce_eager": False, "enable_prefix_caching": False})
+    assert (serve(vllm.export(preset))["enforce-eager"], serve(vllm.export(preset))["enable-prefix-caching"]) == (
+        False,
+        False,
+    )
+    assert "--no-enforce-eager" in of(vllm.export(preset), ".vllm.sh")
+
+
 def test_the_dtype_it_was_measured_in_is_written() -> None:
     evidence = Evidence(hardware={"dtype": "bfloat16"})
     measured = with_(NGRAM, dtype="auto").model_copy(update={"evidence": evidence})
@@ -183,7 +200,7 @@ def test_the_models_own_generation_config_stays_out() -> None:
     assert file["gpu-memory-utilization"] == 0.92
 
 
-@pytest.mark.parametrize("method", ["suffix", "medusa", "pard"])
+@pytest.mark.parametrize("method", ["suffix", "medusa", "mlp_speculator", "pard"])
 def test_min_p_is_not_honoured_by_the_older_runner(method: str) -> None:
     preset = with_(NGRAM, method=method, options={}, model="org/draft")
     assert losses(vllm.export(preset))["sampling.min_p"] == "changes-output"
@@ -251,6 +268,10 @@ def test_what_vllm_cannot_run_is_refused_with_a_reason() -> None:
                 }
             },
             "must not exceed",
+        ),
+        (
+            {"speculative-config": {"method": "mtp", "num_speculative_tokens": 3, "tensor_parallel_size": 2}},
+            "Extra inputs",
         ),
         ({"num_speculative_tokens": 5}, "Extra inputs"),
         ({"max-num-seqs": "8"}, "valid integer"),

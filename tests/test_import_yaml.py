@@ -1,5 +1,6 @@
 """Reading files from strangers: everything hostile is one clear error with file and line, and nothing is run."""
 
+import contextlib
 import json
 import os
 import time
@@ -134,6 +135,37 @@ def test_fifty_megabytes_are_refused_before_they_are_read(tmp_path: Path) -> Non
     with pytest.raises(PlaygroundError, match="larger than 1 MB") as caught:
         import_file(large)
     assert caught.value.code == "too_large"
+
+
+@pytest.mark.parametrize(
+    "text", ["\n", "\t\n", "a=1\n", "a=1 ", "FROM x\n", "[a]\n", "'", "\\", "LLM(", "python3 ", "x " * 40 + "\n", "- "]
+)
+def test_long_files_are_looked_at_once(text: str) -> None:
+    """A pattern that runs over line ends would look at the whole file from each of its lines: minutes, not seconds."""
+    start = time.monotonic()
+    with pytest.raises(PlaygroundError):
+        import_text("pasted", text * (400_000 // len(text)))
+    assert time.monotonic() - start < 60
+
+
+def test_pasted_megabytes_are_refused_as_files_are() -> None:
+    with pytest.raises(PlaygroundError, match="larger than 1 MB"):
+        import_text("pasted", "a" * 50_000_000)
+
+
+@pytest.mark.parametrize("whole", ["model: a/b\nspeculative-config: {method: ngram, num_speculative_tokens: 3}\n"])
+def test_half_a_file_and_wrong_types_are_one_error(whole: str) -> None:
+    """Cut anywhere, it is refused or says what its beginning says; never another exception."""
+    for end in range(len(whole)):
+        with contextlib.suppress(PlaygroundError):
+            assert import_text("x.yaml", whole[:end]).preset.config.target
+    for wrong in ("model: [a]", "model: {a: b}", "model: 3", "model: a/b\nspeculative-config: 3",
+                  "model: a/b\nspeculative-config: [ngram]", "model: a/b\nmax-model-len: {a: 1}",
+                  "model: a/b\nspeculative-config: {method: [ngram], num_speculative_tokens: 3}",
+                  "model: a/b\nspeculative-config: {method: suffix, suffix_decoding_max_tree_depth: deep}",
+                  "model: a/b\noverride-generation-config: {temperature: hot}"):  # fmt: skip
+        with pytest.raises(PlaygroundError):
+            import_text("x.yaml", wrong)
 
 
 def test_what_is_no_ordinary_file_is_refused(tmp_path: Path) -> None:

@@ -1,12 +1,13 @@
 """What every exported file says above its first key: what was measured for the preset, and what it could not say."""
 
 import json
+import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from playground.config import Evidence
 from playground.exporters import Loss
-from playground.exporters._yaml import one_line
+from playground.exporters._yaml import WIDTH, one_line
 
 
 def evidence_block(evidence: Evidence | None) -> Iterator[str]:
@@ -30,7 +31,15 @@ def losses_block(losses: Iterable[Loss]) -> Iterator[str]:
     if grouped:
         yield "Not carried over as it is:"
         for (level, reason), names in grouped.items():
-            yield f"  {one_line(', '.join(names))} ({level}): {one_line(reason)}."
+            line = f"{one_line(', '.join(names))} ({level}): {one_line(reason)}."
+            yield from textwrap.wrap(
+                line,
+                WIDTH,
+                initial_indent="  ",
+                subsequent_indent="    ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
 
 
 def _shown(value: Any) -> str:

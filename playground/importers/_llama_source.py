@@ -25,8 +25,8 @@ ALIASES = {
 """Short and second names -> the long flag of today; renamed ones are not here, the importer says those."""
 
 _REPEATED = {"reverse_prompt"}
-_SECTION = re.compile(r"^\s*\[([^\]\n]*)\]\s*$", re.MULTILINE)
-_LINE = re.compile(r"^\s*[\w.-]+\s*=", re.MULTILINE)
+_SECTION = re.compile(r"^[ \t]*\[([^\]\n]*)\][ \t\r]*$", re.MULTILINE)
+_LINE = re.compile(r"^[ \t]*[\w.-]+[ \t]*=", re.MULTILINE)
 _PROGRAM = re.compile(r"(?:^|[\s/'\"])llama-server(?:\.exe)?(?=[\s'\"]|$)|llama\.cpp:(?:server|full)", re.MULTILINE)
 
 

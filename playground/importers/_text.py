@@ -53,6 +53,7 @@ def decode(name: str, content: bytes | str, *, limit: int = MAX_BYTES) -> str:
         PlaygroundError: another encoding, or a NUL byte; names file and line.
     """
     if isinstance(content, str):
+        check_size(name, len(content), limit=limit)
         text = content.removeprefix("\ufeff")
     else:
         check_size(name, len(content), limit=limit)

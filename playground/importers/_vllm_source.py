@@ -20,10 +20,11 @@ SHORT = {
     "-q": "quantization",
     "-sc": "speculative_config",
 }
-_PYTHON = re.compile(rf"\b(?:{'|'.join(ENGINES)})\s*\(|^\s*(?:from|import)\s+vllm\b", re.MULTILINE)
+_PYTHON = re.compile(rf"\b(?:{'|'.join(ENGINES)})[ \t]*\(|^[ \t]*(?:from|import)[ \t]+vllm\b", re.MULTILINE)
 _COMMAND = re.compile(
-    r"^\s*(?:\w+=\S*\s+)*(?:\$\s+)?(?:vllm\s|python3?\s.*vllm|docker\s|podman\s|--[a-z])", re.MULTILINE
+    r"^[ \t]*(?:\w+=\S*[ \t]+)*(?:\$[ \t]+)?(?:vllm\s|python3?\s.*vllm|docker\s|podman\s|--[a-z])", re.MULTILINE
 )
+"""Within one line: what may run over line ends looks at a long file once for each of its lines."""
 _STARTS = ("vllm.entrypoints.openai.api_server", "vllm.entrypoints.api_server")
 
 

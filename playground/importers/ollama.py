@@ -22,7 +22,7 @@ def recognises(name: str, data: object) -> bool:
     if not isinstance(data, str):
         return False
     return "modelfile" in name.lower() or bool(
-        re.search(r"^FROM\s+\S+\s*$", data, re.MULTILINE) and re.search(r"^PARAMETER\s", data, re.MULTILINE)
+        re.search(r"^FROM[ \t]+\S+[ \t\r]*$", data, re.MULTILINE) and re.search(r"^PARAMETER\s", data, re.MULTILINE)
     )
 
 

@@ -18,7 +18,7 @@ _FIELDS = {
     "repetition_penalty": "repetition_penalty", "max_new_tokens": "max_tokens", "min_new_tokens": "min_tokens",
     "stop_strings": "stop",
 }  # fmt: skip
-_SHAPE = re.compile(r"\bassistant_model\s*=|\bprompt_lookup_num_tokens\b|from\s+transformers\s+import")
+_SHAPE = re.compile(r"\bassistant_model[ \t]*=|\bprompt_lookup_num_tokens\b|from[ \t]+transformers[ \t]+import")
 
 
 def recognises(name: str, data: object) -> bool:

@@ -61,6 +61,9 @@ function code(parent, title, text, name) {
     make("span", { "-": "e-old", "+": "e-new", " ": "e-same" }[mark], shown, `${mark} ${line}\n`);
   }
 }
+function name(node, text) {                 // breaks after dots and underscores alone
+  for (const part of text.split(/(?<=[._])/)) node.append(part, document.createElement("wbr"));
+}
 function losses(list) {
   const box = make("section", "e-losses", root);
   make("h4", "", box, W(list.length ? "losses" : "no_losses"));
@@ -78,7 +81,7 @@ function losses(list) {
     const row = make("tr", "", body);
     make("span", `e-level e-${level}`, make("td", "", row), W(`level.${level}`));
     const cell = make("td", "e-fields", row);
-    for (const field of fields) make("code", "", cell, field);
+    for (const field of fields) name(make("code", "", cell), field);
     make("td", "", row, S(reason));
   }
 }
@@ -140,7 +143,7 @@ function draw() {
   checks();
   if (S(last.versions)) {
     const facts = make("p", "e-facts", root);
-    make("span", "", facts, `${W("versions")}: `); make("b", "", facts, S(last.versions));
+    make("span", "", facts, W("versions")); make("b", "", facts, S(last.versions));
   }
   if (last.command) code(root, W("command"), last.command);
   files();

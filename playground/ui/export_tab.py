@@ -208,7 +208,7 @@ def shown_import(read: Callable[[], Imported]) -> tuple[str, dict[str, Any] | No
     try:
         found = read()
     except PlaygroundError as error:
-        text = f'<p class="problem" role="alert">{esc(error.message)} {esc(error.hint)}</p>'
+        text = f'<p class="problem" role="alert">{esc(error.message)} <span>{esc(error.hint)}</span></p>'
         return text, None, gr.update(visible=False)
     rewrites = "".join(f"<li>{said_html(line)}</li>" for line in found.rewrites)
     said = f"<p>{i18n.tr('export.rewrites')}</p><ul>{rewrites}</ul>" if rewrites else ""

@@ -9,14 +9,21 @@
 #   hardware: device = 4x NVIDIA H200
 #   versions: vllm = 0.32.0
 # Not carried over as it is:
-#   engine (approximated): measured with the vllm engine; llama-server's own kernels and scheduler have other speeds, and may decide a near-tie between two tokens otherwise.
-#   target (needs-input): llama-server reads GGUF only: name the GGUF that stands for “meta-llama/Llama-3.3-70B-Instruct”.
+#   engine (approximated): measured with the vllm engine; llama-server's own kernels and scheduler have other
+#     speeds, and may decide a near-tie between two tokens otherwise.
+#   target (needs-input): llama-server reads GGUF only: name the GGUF that stands for
+#     “meta-llama/Llama-3.3-70B-Instruct”.
 #   dtype (dropped): number formats are a property of the GGUF file: choose its quantisation.
-#   engine_options.max_num_seqs (approximated): the preset leaves it open; 1 is written, since the context is shared out among the slots.
-#   engine_options.tensor_parallel_size (needs-input): llama-server has no degree of it: choose --split-mode and --tensor-split for your devices.
-#   speculation.model (needs-input): llama-server reads GGUF only: name the GGUF that stands for “meta-llama/Llama-3.1-8B-Instruct”.
-#   engine_options.gpu_memory_utilization, speculation.options.draft_tensor_parallel_size (dropped): llama-server has no such setting.
-#   system_prompt (dropped): a server has no default for it: it can only be sent with each request, as the request file does.
+#   engine_options.max_num_seqs (approximated): the preset leaves it open; 1 is written, since the context is
+#     shared out among the slots.
+#   engine_options.tensor_parallel_size (needs-input): llama-server has no degree of it: choose --split-mode and
+#     --tensor-split for your devices.
+#   speculation.model (needs-input): llama-server reads GGUF only: name the GGUF that stands for
+#     “meta-llama/Llama-3.1-8B-Instruct”.
+#   engine_options.gpu_memory_utilization, speculation.options.draft_tensor_parallel_size (dropped):
+#     llama-server has no such setting.
+#   system_prompt (dropped): a server has no default for it: it can only be sent with each request, as the
+#     request file does.
 #   sampling.stop (approximated): a preset file holds one stop string, the first; the command line holds all 2.
 llama-server \
   --hf-repo meta-llama/Llama-3.3-70B-Instruct \

@@ -2,11 +2,14 @@
 # golden-ngram, for llama.cpp b10434 and later. Exported by Draftboard.
 # No measurement stands behind this preset.
 # Not carried over as it is:
-#   engine (approximated): measured with the embedded engine; llama-server's own kernels and scheduler have other speeds, and may decide a near-tie between two tokens otherwise.
+#   engine (approximated): measured with the embedded engine; llama-server's own kernels and scheduler have
+#     other speeds, and may decide a near-tie between two tokens otherwise.
 #   target (needs-input): llama-server reads GGUF only: name the GGUF that stands for “smollm2-135m”.
 #   dtype (dropped): number formats are a property of the GGUF file: choose its quantisation.
-#   speculation.options.prompt_lookup_min (dropped): ngram-simple matches one length only, the longest: it drafts less often.
-#   speculation.options.match (approximated): which match is taken cannot be said: other tokens may be drafted; the output is the same.
+#   speculation.options.prompt_lookup_min (dropped): ngram-simple matches one length only, the longest: it
+#     drafts less often.
+#   speculation.options.match (approximated): which match is taken cannot be said: other tokens may be drafted;
+#     the output is the same.
 #   chat (dropped): raw prompts: send requests to the server's completions endpoint, as the request file does.
 llama-server \
   --model smollm2-135m \

@@ -2,9 +2,12 @@
 # golden-baseline, for SGLang 0.5.23. Exported by Draftboard.
 # No measurement stands behind this preset.
 # Not carried over as it is:
-#   engine (approximated): measured with the embedded engine; SGLang's own kernels and scheduler have other speeds, and may decide a near-tie between two tokens otherwise.
-#   engine_options.max_num_seqs (approximated): the preset leaves it open; 48, SGLang's own with speculation, is written.
-#   sampling.temperature, sampling.max_tokens (approximated): as a default it reaches only the native /generate; requests to the OpenAI endpoints must send it.
+#   engine (approximated): measured with the embedded engine; SGLang's own kernels and scheduler have other
+#     speeds, and may decide a near-tie between two tokens otherwise.
+#   engine_options.max_num_seqs (approximated): the preset leaves it open; 48, SGLang's own with speculation, is
+#     written.
+#   sampling.temperature, sampling.max_tokens (approximated): as a default it reaches only the native /generate;
+#     requests to the OpenAI endpoints must send it.
 python3 -m sglang.launch_server \
   --model-path org/model \
   --dtype auto \

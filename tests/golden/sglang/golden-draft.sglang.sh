@@ -9,12 +9,19 @@
 #   hardware: device = 4x NVIDIA H200
 #   versions: vllm = 0.32.0
 # Not carried over as it is:
-#   engine (approximated): measured with the vllm engine; SGLang's own kernels and scheduler have other speeds, and may decide a near-tie between two tokens otherwise.
-#   engine_options.max_num_seqs (approximated): the preset leaves it open; 48, SGLang's own with speculation, is written.
-#   engine_options.gpu_memory_utilization (approximated): 0.9 was a share for everything; SGLang's mem-fraction-static is for weights and KV cache alone: it is left to SGLang's own estimate.
-#   sampling.temperature, sampling.top_p, sampling.top_k, sampling.max_tokens, sampling.stop, sampling.seed (approximated): as a default it reaches only the native /generate; requests to the OpenAI endpoints must send it.
-#   speculation.options.draft_tensor_parallel_size, speculation.options.draft_sample_method (dropped): SGLang has no such setting.
-#   system_prompt (dropped): a server has no default for it: it can only be sent with each request, as the request file does.
+#   engine (approximated): measured with the vllm engine; SGLang's own kernels and scheduler have other speeds,
+#     and may decide a near-tie between two tokens otherwise.
+#   engine_options.max_num_seqs (approximated): the preset leaves it open; 48, SGLang's own with speculation, is
+#     written.
+#   engine_options.gpu_memory_utilization (approximated): 0.9 was a share for everything; SGLang's
+#     mem-fraction-static is for weights and KV cache alone: it is left to SGLang's own estimate.
+#   sampling.temperature, sampling.top_p, sampling.top_k, sampling.max_tokens, sampling.stop, sampling.seed
+#     (approximated): as a default it reaches only the native /generate; requests to the OpenAI endpoints must
+#     send it.
+#   speculation.options.draft_tensor_parallel_size, speculation.options.draft_sample_method (dropped): SGLang
+#     has no such setting.
+#   system_prompt (dropped): a server has no default for it: it can only be sent with each request, as the
+#     request file does.
 python3 -m sglang.launch_server \
   --model-path meta-llama/Llama-3.3-70B-Instruct \
   --dtype bfloat16 \

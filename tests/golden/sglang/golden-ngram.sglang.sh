@@ -2,12 +2,17 @@
 # golden-ngram, for SGLang 0.5.23. Exported by Draftboard.
 # No measurement stands behind this preset.
 # Not carried over as it is:
-#   engine (approximated): measured with the embedded engine; SGLang's own kernels and scheduler have other speeds, and may decide a near-tie between two tokens otherwise.
-#   target (needs-input): “smollm2-135m” is only a name on the machine it was measured on: name the model's folder or hub id there.
-#   engine_options.max_num_seqs (approximated): the preset leaves it open; 48, SGLang's own with speculation, is written.
-#   sampling.min_p, sampling.max_tokens (approximated): as a default it reaches only the native /generate; requests to the OpenAI endpoints must send it.
+#   engine (approximated): measured with the embedded engine; SGLang's own kernels and scheduler have other
+#     speeds, and may decide a near-tie between two tokens otherwise.
+#   target (needs-input): “smollm2-135m” is only a name on the machine it was measured on: name the model's
+#     folder or hub id there.
+#   engine_options.max_num_seqs (approximated): the preset leaves it open; 48, SGLang's own with speculation, is
+#     written.
+#   sampling.min_p, sampling.max_tokens (approximated): as a default it reaches only the native /generate;
+#     requests to the OpenAI endpoints must send it.
 #   speculation.options.prompt_lookup_min (dropped): NGRAM has no shortest match any more.
-#   speculation.method (approximated): NGRAM drafts from a trie over the texts it has generated, not by lookup in the prompt: acceptance differs.
+#   speculation.method (approximated): NGRAM drafts from a trie over the texts it has generated, not by lookup
+#     in the prompt: acceptance differs.
 #   speculation.options.match (dropped): SGLang has no such setting.
 #   chat (dropped): raw prompts: send requests to the server's completions endpoint, as the request file does.
 python3 -m sglang.launch_server \

@@ -1,7 +1,8 @@
 # golden-baseline, for transformers 5.16 to 5.24. Exported by Draftboard.
 # No measurement stands behind this preset.
 # Not carried over as it is:
-#   engine (approximated): measured with the embedded engine; transformers's own kernels and scheduler have other speeds, and may decide a near-tie between two tokens otherwise.
+#   engine (approximated): measured with the embedded engine; transformers's own kernels and scheduler have
+#     other speeds, and may decide a near-tie between two tokens otherwise.
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 TARGET = 'org/model'

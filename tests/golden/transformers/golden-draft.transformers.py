@@ -8,8 +8,10 @@
 #   hardware: device = 4x NVIDIA H200
 #   versions: vllm = 0.32.0
 # Not carried over as it is:
-#   engine (approximated): measured with the vllm engine; transformers's own kernels and scheduler have other speeds, and may decide a near-tie between two tokens otherwise.
-#   engine_options.tensor_parallel_size, engine_options.max_model_len, engine_options.gpu_memory_utilization, speculation.options.draft_tensor_parallel_size (dropped): transformers has no such setting.
+#   engine (approximated): measured with the vllm engine; transformers's own kernels and scheduler have other
+#     speeds, and may decide a near-tie between two tokens otherwise.
+#   engine_options.tensor_parallel_size, engine_options.max_model_len, engine_options.gpu_memory_utilization,
+#     speculation.options.draft_tensor_parallel_size (dropped): transformers has no such setting.
 from transformers import AutoModelForCausalLM, AutoTokenizer, set_seed
 
 TARGET = 'meta-llama/Llama-3.3-70B-Instruct'

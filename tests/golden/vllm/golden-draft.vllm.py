@@ -8,7 +8,8 @@
 #   hardware: device = 4x NVIDIA H200
 #   versions: vllm = 0.32.0
 # Not carried over as it is:
-#   speculation.options.draft_tensor_parallel_size (approximated): in vLLM a draft model must run on as many devices as the target, so 1 is left out.
+#   speculation.options.draft_tensor_parallel_size (approximated): in vLLM a draft model must run on as many
+#     devices as the target, so 1 is left out.
 from vllm import LLM, SamplingParams
 
 

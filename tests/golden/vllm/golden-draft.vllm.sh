@@ -9,9 +9,12 @@
 #   hardware: device = 4x NVIDIA H200
 #   versions: vllm = 0.32.0
 # Not carried over as it is:
-#   sampling.max_tokens (dropped): a server can only cap all requests (the vLLM export has that choice, cap_max_tokens); as a default it can only be sent with each request, as the request file does.
-#   sampling.seed, sampling.stop, system_prompt (dropped): a server has no default for it: it can only be sent with each request, as the request file does.
-#   speculation.options.draft_tensor_parallel_size (approximated): in vLLM a draft model must run on as many devices as the target, so 1 is left out.
+#   sampling.max_tokens (dropped): a server can only cap all requests (the vLLM export has that choice,
+#     cap_max_tokens); as a default it can only be sent with each request, as the request file does.
+#   sampling.seed, sampling.stop, system_prompt (dropped): a server has no default for it: it can only be sent
+#     with each request, as the request file does.
+#   speculation.options.draft_tensor_parallel_size (approximated): in vLLM a draft model must run on as many
+#     devices as the target, so 1 is left out.
 vllm serve meta-llama/Llama-3.3-70B-Instruct \
   --dtype bfloat16 \
   --seed 0 \
