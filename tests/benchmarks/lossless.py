@@ -5,12 +5,14 @@ out (some rejected), made here. `python -m tests.benchmarks.lossless --suite FIL
 """
 
 import argparse
+import json
 import os
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from playground import models
 from playground.comparison import ComparisonFold
@@ -34,6 +36,10 @@ class Counts:
     mismatches: int = 0
     draft_tokens: int = 0
     accepted: int = 0
+
+    def add(self, other: "Counts") -> None:
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 def measure(args: argparse.Namespace) -> report.Report:
@@ -97,23 +103,55 @@ def drafters() -> Iterator[tuple[str, Speculation]]:
 def _compare_all(
     engines: arms.Engines, prompts: list[tuple[str, str]], args: argparse.Namespace
 ) -> tuple[dict[str, Counts], list[dict[str, object]]]:
-    counts: dict[str, Counts] = {name: Counts() for name, _ in drafters()}
+    forms = [(name, form) for name, form in drafters() if not args.method or form.method in args.method]
+    counts: dict[str, Counts] = {name: Counts() for name, _ in forms}
     divergences: list[dict[str, object]] = []
+    done = _journal(args)
     for number, (name, prompt) in enumerate(prompts, 1):
-        divergences += [{"prompt": name, **found} for found in compare(engines, prompt, args.tokens, args.k, counts)]
+        if name not in done:
+            own: dict[str, Counts] = {}
+            found = compare(engines, prompt, args.tokens, args.k, own, forms)
+            done[name] = {"counts": {form: asdict(count) for form, count in own.items()}, "divergences": found}
+            _note(args, name, done[name])
+        for form, count in done[name]["counts"].items():
+            counts[form].add(Counts(**count))
+        divergences += [{"prompt": name, **one} for one in done[name]["divergences"]]
         report.progress(f"{number}/{len(prompts)} {name}: {len(divergences)} divergent so far")
     engines.close()
     return counts, divergences
 
 
+def _journal(args: argparse.Namespace) -> dict[str, Any]:
+    """What an earlier run with the same settings has found, by prompt."""
+    if args.journal is None or not args.journal.exists():
+        return {}
+    rows = [json.loads(line) for line in args.journal.read_text(encoding="utf-8").splitlines()]
+    return {row["prompt"]: row for row in rows if row["settings"] == _settings(args)}
+
+
+def _note(args: argparse.Namespace, name: str, found: dict[str, Any]) -> None:
+    if args.journal is not None:
+        with args.journal.open("a", encoding="utf-8") as out:
+            out.write(json.dumps({"prompt": name, "settings": _settings(args), **found}) + "\n")
+
+
+def _settings(args: argparse.Namespace) -> dict[str, Any]:
+    return {"suite": args.suite.name, "tokens": args.tokens, "k": args.k, "method": args.method, "head": HEAD}
+
+
 def compare(
-    engines: arms.Engines, prompt: str, tokens: int, ks: Sequence[int], counts: dict[str, Counts]
+    engines: arms.Engines,
+    prompt: str,
+    tokens: int,
+    ks: Sequence[int],
+    counts: dict[str, Counts],
+    forms: Sequence[tuple[str, Speculation]],
 ) -> list[dict[str, object]]:
     """One prompt's baseline against every drafter and k: adds to `counts`, gives the divergences."""
     plain = arms.config(models.DEFAULT, max_tokens=tokens, dtype="float32")
     baseline = engines.run(plain, prompt)
     divergences: list[dict[str, object]] = []
-    for name, form in drafters():
+    for name, form in forms:
         for k in ks:
             speculation = form.model_copy(update={"num_speculative_tokens": k})
             run = engines.run(plain.model_copy(update={"speculation": speculation}), prompt)
@@ -148,6 +186,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--tokens", type=int, default=TOKENS)
     made.add_argument("--k", type=int, nargs="+", default=list(range(1, 9)))
     made.add_argument("--threads", type=int, default=0)
+    made.add_argument("--method", action="append", default=[], help="only this one (repeatable)")
+    made.add_argument("--journal", type=Path, help="file in which a run that was ended finds what it had done")
     return made
 
 
