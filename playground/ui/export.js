@@ -61,8 +61,8 @@ function code(parent, title, text, name) {
     make("span", { "-": "e-old", "+": "e-new", " ": "e-same" }[mark], shown, `${mark} ${line}\n`);
   }
 }
-function name(node, text) {                 // breaks after dots and underscores alone
-  for (const part of text.split(/(?<=[._])/)) node.append(part, document.createElement("wbr"));
+function name(node, text) {                 // breaks after its dots
+  for (const part of text.split(/(?<=\.)/)) node.append(part, document.createElement("wbr"));
 }
 function losses(list) {
   const box = make("section", "e-losses", root);

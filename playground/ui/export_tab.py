@@ -121,8 +121,15 @@ class ExportTab:
         self.inputs = [self.source, self.run, self.preset, self.system, *self._controls()]
         self.source.input(self.on_source, self.source, [self.run, self.preset], **wiring.quick)
         self.system.input(self.on_system, self.system, list(self._groups.values()), **wiring.quick)
-        for widget in self.inputs:
-            widget.change(self.show, self.inputs, self.result, trigger_mode="always_last", **wiring.quiet)
+        # One listener for all: with one each, the answer to an earlier choice could come last and stay.
+        gr.on(
+            [widget.change for widget in self.inputs],
+            self.show,
+            self.inputs,
+            self.result,
+            trigger_mode="always_last",
+            **wiring.quiet,
+        )
         told = [self.read, self.imported, self.use]
         self.upload.upload(self.read_files, [self.upload, self.keep], told, **wiring.quiet)
         self.pasted.click(self.read_pasted, [self.paste, self.keep], told, **wiring.quiet)

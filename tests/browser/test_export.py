@@ -138,3 +138,36 @@ def test_an_old_command_pasted_is_brought_up_to_date(tab: Tab) -> None:
     page.locator("#export-keep input").check()
     page.locator("#export-read-pasted").click()
     page.locator("#export-read li", has_text="kept knowingly").wait_for()
+
+
+def test_reasons_are_said_in_the_readers_language(tab: Tab) -> None:
+    page = tab()
+    page.locator("[data-tab-id=export]").click()
+    page.locator("#export-form .segments label").nth(1).click()
+    pick(page, "export-preset", "default")
+    losses, checks = page.locator("#export-view .e-losses"), page.locator("#export-view .e-checks")
+    losses.get_by_text("own kernels and scheduler").wait_for()
+    page.locator("#export-paste textarea").fill("llama-server -m t.gguf --draft-max 6 --host x")
+    page.locator("#export-read-pasted").click()
+    rewrites = page.locator("#export-read li")
+    rewrites.get_by_text("removed in April 2026").first.wait_for()
+    page.locator("#language").click()
+    losses.get_by_text("自己的内核与调度").wait_for()
+    assert "own kernels" not in losses.inner_text()
+    checks.get_by_text("本项目的规则").wait_for()
+    assert "our schema" not in checks.inner_text()
+    rewrites.get_by_text("旧名于 2026 年 4 月移除").first.wait_for()
+    assert "removed in" not in "".join(rewrites.all_inner_texts())
+    assert "own kernels" in page.locator("#export-view .e-file pre").nth(1).inner_text(), "files leave in English"
+
+
+def test_the_last_choice_stays(tab: Tab) -> None:
+    """Answers to earlier choices may be slower; they must not come after it."""
+    page = tab()
+    page.locator("[data-tab-id=export]").click()
+    page.locator("#export-form .segments label").nth(1).click()
+    for name in ("three", "default", "three"):
+        pick(page, "export-preset", name)
+    page.locator("#export-view .e-file h4", has_text="three.vllm.yaml").first.wait_for()
+    page.wait_for_timeout(2000)
+    assert "three.vllm.yaml" in page.locator("#export-view .e-file h4").nth(1).inner_text()
