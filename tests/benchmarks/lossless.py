@@ -145,13 +145,13 @@ def compare(
     tokens: int,
     ks: Sequence[int],
     counts: dict[str, Counts],
-    forms: Sequence[tuple[str, Speculation]],
+    forms: Sequence[tuple[str, Speculation]] | None = None,
 ) -> list[dict[str, object]]:
-    """One prompt's baseline against every drafter and k: adds to `counts`, gives the divergences."""
+    """One prompt's baseline against every form (all drafters) and k: adds to `counts`, gives the divergences."""
     plain = arms.config(models.DEFAULT, max_tokens=tokens, dtype="float32")
     baseline = engines.run(plain, prompt)
     divergences: list[dict[str, object]] = []
-    for name, form in forms:
+    for name, form in drafters() if forms is None else forms:
         for k in ks:
             speculation = form.model_copy(update={"num_speculative_tokens": k})
             run = engines.run(plain.model_copy(update={"speculation": speculation}), prompt)
