@@ -103,7 +103,7 @@ def drafters() -> Iterator[tuple[str, Speculation]]:
 def _compare_all(
     engines: arms.Engines, prompts: list[tuple[str, str]], args: argparse.Namespace
 ) -> tuple[dict[str, Counts], list[dict[str, object]]]:
-    forms = [(name, form) for name, form in drafters() if not args.method or form.method in args.method]
+    forms = [(name, form) for name, form in drafters() if not args.method or {name, form.method} & set(args.method)]
     counts: dict[str, Counts] = {name: Counts() for name, _ in forms}
     divergences: list[dict[str, object]] = []
     done = _journal(args)
@@ -186,7 +186,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--tokens", type=int, default=TOKENS)
     made.add_argument("--k", type=int, nargs="+", default=list(range(1, 9)))
     made.add_argument("--threads", type=int, default=0)
-    made.add_argument("--method", action="append", default=[], help="only this one (repeatable)")
+    made.add_argument("--method", action="append", default=[], help="only this drafter, or this form of it (repeatable)")
     made.add_argument("--journal", type=Path, help="file in which a run that was ended finds what it had done")
     return made
 
