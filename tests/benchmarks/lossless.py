@@ -186,7 +186,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--tokens", type=int, default=TOKENS)
     made.add_argument("--k", type=int, nargs="+", default=list(range(1, 9)))
     made.add_argument("--threads", type=int, default=0)
-    made.add_argument("--method", action="append", default=[], help="only this drafter, or this form of it (repeatable)")
+    made.add_argument("--method", action="append", default=[], help="only this drafter or form of it (repeatable)")
     made.add_argument("--journal", type=Path, help="file in which a run that was ended finds what it had done")
     return made
 
