@@ -53,7 +53,7 @@ if (arm === "speculative") {
   const legend = make("span", "db-legend", foot);
   foot.insertBefore(legend, tools);
   for (const kind of "arb") make("span", kind, legend, `origin.${ORIGIN[kind]}`);
-  toggle("pane.show_rejected", true, legend, (on) => { root.classList.toggle("no-rejected", !on); group.moved?.(); });
+  toggle("pane.show_rejected", true, legend, (on) => root.classList.toggle("no-rejected", !on));
 } else {
   toggle("pane.follow", group.follow ?? true, tools, (on) => { group.follow = on; });
 }
@@ -81,7 +81,7 @@ let run, tokens, steps, delivered, next, line, cut, healing = false, current = n
 
 function reset(id) {
   box.textContent = "";
-  run = id; tokens = []; steps = new Map(); delivered = []; next = 0; line = null; cut = null; current = null; stuck = true;
+  run = id; tokens = []; steps = new Map(); delivered = []; next = 0; line = null; cut = null; current = null; stuck = true; last = 0;
   box.tabIndex = 0;
   tip(null);
 }
@@ -266,15 +266,26 @@ function failed(now) {
 }
 
 // ---------------------------------------------------------------- scrolling
-let frame = 0, quiet = 0;
+// Who put the view where it is: the text's end, the other pane, or the reader, who alone moves panes that are written.
+let frame = 0, pairing = 0, last = 0, placed = { at: -1, by: "" };
+const writing = () => root.dataset.state === "running";
+function place(top, by) {
+  box.scrollTop = top;
+  last = box.scrollTop;
+  placed = { at: last, by };
+}
 function moved() {
-  if (stuck && !frame) frame = requestAnimationFrame(() => { frame = 0; if (stuck) box.scrollTop = box.scrollHeight; });
+  if (stuck && !frame) frame = requestAnimationFrame(() => { frame = 0; if (stuck) place(box.scrollHeight, "end"); });
 }
 box.addEventListener("scroll", () => {
-  if (bubble.classList.contains("on") && Math.abs(box.scrollTop - tipScroll) > 2) tip(null);
-  stuck = box.scrollTop + box.clientHeight >= box.scrollHeight - 40;
-  if (!group.follow || performance.now() < quiet) return;
-  if (!frame) frame = requestAnimationFrame(() => { frame = 0; other()?.scrollTo(topPosition()); });
+  const now = box.scrollTop, by = Math.abs(now - placed.at) < 1 ? placed.by : "reader";
+  if (bubble.classList.contains("on") && Math.abs(now - tipScroll) > 2) tip(null);
+  // Only a move upwards lets go of the end: tokens that came since the last frame put it out of sight as well.
+  if (now + box.clientHeight >= box.scrollHeight - 40) stuck = true;
+  else if (now < last || by === "other") stuck = false;
+  last = now;
+  if (!group.follow || by === "other") return;
+  pairing ||= requestAnimationFrame(() => { pairing = 0; other()?.scrollTo(by === "end" && !writing() ? Infinity : topPosition(), by); });
 }, { passive: true });
 
 // The position of the first token that is visible: blocks by halves, then the spans of one block.
@@ -295,10 +306,10 @@ function light(list) {
   for (const span of lit) span.classList.add("lit");
 }
 const api = {
-  scrollTo(position) {
-    const span = delivered[Math.min(position, delivered.length - 1)]?.spans[0];
-    quiet = performance.now() + 200;
-    if (span?.isConnected) box.scrollTop = position <= 0 ? 0 : span.offsetTop - 8;
+  scrollTo(position, by) {                 // Infinity: to the end
+    const span = delivered[Math.min(position, delivered.length - 1)]?.spans.at(-1);  // what comes after its newline
+    if (!span?.isConnected || (by === "end" && writing())) return;
+    place(position <= 0 ? 0 : position === Infinity ? box.scrollHeight : span.offsetTop - 8, "other");
   },
   lightPositions(from, to) { light(delivered.slice(from, to)); },
   lightStep(step) { const range = steps.get(step); if (range) light(tokens.slice(range[0], range[1] + 1)); },

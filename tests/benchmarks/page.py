@@ -43,13 +43,21 @@ WATCH = """
     for (const task of list.getEntries()) bench.longTask = Math.max(bench.longTask, task.duration);
   }).observe({ type: "longtask" });
   for (const arm of ["baseline", "speculative"]) {
-    new MutationObserver(() => requestAnimationFrame(() => setTimeout(() => { bench.shown[arm] = Date.now(); })))
-      .observe(document.querySelector(`#pane-${arm} .db-pane-box`), { childList: true, subtree: true });
+    const box = document.querySelector(`#pane-${arm} .db-pane-box`);
+    const painted = () => requestAnimationFrame(() => setTimeout(() => {
+      if (box.scrollTop + box.clientHeight < box.scrollHeight - 2) painted();  // its end is out of sight
+      else bench.shown[arm] = Date.now();
+    }));
+    const changed = () => { delete bench.shown[arm]; painted(); };
+    new MutationObserver(changed).observe(box, { childList: true, subtree: true });
   }
   document.addEventListener("click", () => { bench.clicked = Date.now(); }, true);
 }
 """
-"""Notes when tokens have been painted, the longest gap between frames, and the last click. Times in milliseconds."""
+"""Notes when a pane's last token has been painted in view, the longest gap between frames, and the last click.
+
+Times in milliseconds.
+"""
 
 T = TypeVar("T")
 
@@ -136,6 +144,7 @@ def _whole_run(browser: "Browser", address: str, log: Path) -> dict[str, Any]:
     page.locator("#prompt textarea").press("Control+Enter")
     lines = _eventually(lambda: _ended(log, before, 2), "both arms to end")
     page.wait_for_timeout(1500)
+    page.wait_for_function("() => Object.keys(window.bench.shown).length === 2")
     bench = page.evaluate("() => window.bench")
     gone = ":not(.x):not(.u):not(.n)"
     spans = {a: page.locator(f"#pane-{a} .db-pane-box span{gone}").count() for a in ("baseline", "speculative")}

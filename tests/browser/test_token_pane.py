@@ -90,6 +90,12 @@ def both() -> Values:
 
 
 @scenario
+def both_long() -> Values:
+    words = [f" word{i}" if i % 12 else f"\nLine{i}" for i in range(480)]
+    yield baseline_of(words).value(), speculative_of(words).value()
+
+
+@scenario
 def nasty() -> Values:
     yield baseline_of(list(NASTY)).value(), speculative_of(list(NASTY), NASTY[:3]).value()
 
@@ -406,6 +412,37 @@ def test_a_long_paragraph_stays_one_paragraph(page: "Page", play: Any) -> None:
     assert short == 0
 
 
+BELOW = """side => { const box = document.querySelector(`#${side} .db-pane-box`);
+    return box.scrollHeight - box.clientHeight - box.scrollTop; }"""
+"""How much of a pane is below its view."""
+
+
+def test_the_end_stays_in_view_while_text_arrives(page: "Page", play: Any) -> None:
+    """Also where more text arrives between two frames than the pane would call its end; a reader's move lets go."""
+    play("long_paragraph", "w1499")
+    page.wait_for_timeout(300)
+    assert page.evaluate(BELOW, "right") < 2
+    page.locator("#right .db-pane-box").hover()
+    page.mouse.wheel(0, -200)
+    page.wait_for_function(f"({BELOW})('right') > 100")
+    page.wait_for_timeout(300)
+    assert page.evaluate(BELOW, "right") > 100
+
+
+def test_tokens_at_rest_are_no_layers(page: "Page", play: Any) -> None:
+    """Thousands of positioned tokens made each frame and each move of the mouse walk them all."""
+    play("both", "word119")
+    resting = (
+        "[...document.querySelectorAll('.db-pane-box span:not(.lit)')]"
+        ".filter(span => getComputedStyle(span).position !== 'static').length"
+    )
+    assert page.evaluate(resting) == 0
+    page.locator("#right .db-pane-box span", has_text="word118").hover()
+    page.wait_for_selector("#right .now")
+    assert page.evaluate(resting) == 0
+    assert page.locator("#right .now").evaluate("span => getComputedStyle(span).position") == "relative"
+
+
 def test_both_languages_at_once(page: "Page", play: Any) -> None:
     play("both", "word119")
     assert page.locator("#right .db-pane-title").inner_text() == "With speculation"
@@ -416,6 +453,28 @@ def test_both_languages_at_once(page: "Page", play: Any) -> None:
     assert output(page) == "".join(WORDS)
     page.evaluate("draftboard.setLanguage('en')")
     page.wait_for_function("document.querySelector('#right .db-pane-title').textContent === 'With speculation'")
+
+
+TOP = """side => {
+    const box = document.querySelector(`#${side} .db-pane-box`), top = box.getBoundingClientRect().top + 12;
+    const below = span => span.getBoundingClientRect().bottom > top;
+    return [...box.querySelectorAll('span:not(.x, .u, .n)')].find(below).textContent; }"""
+"""The first token of the output in a pane's view."""
+
+
+def test_a_pane_shows_where_the_other_one_is(page: "Page", play: Any) -> None:
+    """Both at their ends first; then by tokens, not by pixels, and neither moves the one that moved it."""
+    play("both_long", "word479")
+    for side in ("left", "right"):
+        page.wait_for_function(f"({BELOW})('{side}') < 2")
+    page.wait_for_timeout(300)
+    place = page.evaluate(
+        """() => { const box = document.querySelector('#right .db-pane-box');
+        return (box.scrollTop = box.querySelectorAll('.r')[60].offsetTop - 2); }"""
+    )
+    page.wait_for_timeout(500)
+    assert abs(page.evaluate("document.querySelector('#right .db-pane-box').scrollTop") - place) < 2
+    assert page.evaluate(TOP, "left") == page.evaluate(TOP, "right")
 
 
 def test_panes_scroll_together(page: "Page", play: Any) -> None:
