@@ -61,7 +61,7 @@ class Model:
 
 
 def catalogue(settings: Settings) -> list[Model]:
-    """Every model found: the default first, then by name. Shipped draft heads, folders named in settings, and the hub's
+    """Every model found: the default first, then by name. Draft heads beside the presets, folders named in settings, and the hub's
     local cache; of one name the later.
     """
     found = {model.name: model for model in _found(settings)}

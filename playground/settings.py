@@ -85,7 +85,7 @@ class Settings(BaseSettings):
 
     @property
     def shipped_heads(self) -> Path:
-        """Draft heads that come with the checkout, for presets to name."""
+        """Draft heads that travel with the checkout's presets, by the names that presets use."""
         return ROOT / "presets" / "heads"
 
     def engine_context(self, model_paths: dict[str, str]) -> EngineContext:

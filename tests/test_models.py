@@ -122,3 +122,14 @@ def test_two_first_starts_prepare_once(folder: Path, tmp_path: Path, monkeypatch
     assert any("Waiting for another start" in what for what in said)
     assert not left_behind.exists()
     assert not models.inspect(models.DEFAULT, settings.models_folder / models.DEFAULT).problem
+
+
+def test_a_head_beside_the_presets_is_found_by_its_name(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Settings, "shipped_heads", property(lambda self: tmp_path / "heads"))
+    shutil.copytree(folder, tmp_path / "heads" / "a-head")
+    shutil.copytree(folder, tmp_path / "heads" / "tiny")
+    paths = models.model_paths(Settings(data=tmp_path))
+    assert paths["a-head"] == str(tmp_path / "heads" / "a-head")
+    assert paths["tiny"] == str(folder), "a user's own of the same name comes first"
