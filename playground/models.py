@@ -61,8 +61,9 @@ class Model:
 
 
 def catalogue(settings: Settings) -> list[Model]:
-    """Every model found: the default first, then by name. Draft heads beside the presets, folders named in settings, and the hub's
-    local cache; of one name the later.
+    """Every model found: the default first, then by name.
+
+    Draft heads beside the presets, folders named in settings, and the hub's local cache; of one name the later.
     """
     found = {model.name: model for model in _found(settings)}
     default = found.pop(DEFAULT, None) or Model(
