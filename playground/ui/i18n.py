@@ -84,6 +84,10 @@ def browser_strings(*prefixes: str) -> dict[str, dict[str, str]]:
     }
 
 
+TAB_KEYS = ("tab.", "compare.")
+"""What the keys of tab labels begin with; the tab's id follows."""
+
+
 def language_script() -> str:
     """JavaScript that gives the page `draftboard.setLanguage(lang)` and `draftboard.t(key, params)`.
 
@@ -91,7 +95,8 @@ def language_script() -> str:
     """
     assets = Path(gr.__file__).parent / "templates" / "frontend" / "assets"
     core = next((path.name for path in assets.glob("core-*.js")), "")
-    strings = json.dumps(browser_strings("pane.", "inspector.", "origin."), ensure_ascii=False).replace("<", "\\u003c")
+    used = browser_strings("pane.", "inspector.", "origin.", *TAB_KEYS)
+    strings = json.dumps(used, ensure_ascii=False).replace("<", "\\u003c")
     code = lines_of_code(Path(__file__).with_name("views.js"))
     return f"(() => {{\nconst CORE={json.dumps(core)}, STRINGS={strings};\n{code}}})();"
 

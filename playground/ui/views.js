@@ -15,8 +15,17 @@
     node.textContent = board.t(key, params);
     return node;
   };
+  // Of its tabs Gradio translates only the selected ones anew. The text node stays Gradio's own.
+  const relabelTabs = () => {
+    for (const tab of document.querySelectorAll('[role="tab"][data-tab-id]')) {
+      const key = ["tab.", "compare."].map((prefix) => prefix + tab.dataset.tabId).find((one) => one in STRINGS.en);
+      const text = [...tab.childNodes].find((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
+      if (key && text) text.data = board.t(key);
+    }
+  };
   new MutationObserver(() => {
     for (const node of document.querySelectorAll("[data-i18n]")) if (node.dbSays) board.say(node, ...node.dbSays);
+    relabelTabs();
     window.dispatchEvent(new Event("draftboard:language"));
   }).observe(document.documentElement, { attributes: true, attributeFilter: ["lang"] });
   board.setLanguage = async (wanted) => {

@@ -49,6 +49,20 @@ def test_a_run_moves_nothing(tab: Tab) -> None:
         assert len(places) == 1, (part, places)
 
 
+def test_every_tab_changes_its_language(tab: Tab) -> None:
+    page = tab()
+    tabs = page.locator('[role="tab"][data-tab-id]')
+    english = tabs.all_inner_texts()
+    page.locator("#language").click()
+    page.wait_for_function("document.documentElement.lang === 'zh-CN'")
+    page.locator("[data-tab-id=tune]", has_text="调优").wait_for()
+    assert not [text for text in tabs.all_inner_texts() if text.isascii()]
+    page.locator("[data-tab-id=history]").click()
+    page.locator("#language").click()
+    page.locator("[data-tab-id=tune]", has_text="Tune").wait_for()
+    assert tabs.all_inner_texts() == english
+
+
 def test_the_language_changes_everywhere_at_once_and_is_remembered(tab: Tab) -> None:
     page = tab()
     assert page.locator("#run").inner_text() == "Run"
