@@ -130,7 +130,7 @@ def tab(board: Board, browser: Any) -> Iterator[Callable[..., Any]]:
 
     def complaint(said: Any) -> None:
         # A reload cuts off the requests under way, and Gradio's client says so on its way out: no fault of the page.
-        cut_off = ("AbortError: signal is aborted", "Unexpected error Connection errored out")
+        cut_off = ("AbortError: ", "Unexpected error Connection errored out")
         if said.type == "error" and not said.text.startswith(cut_off):
             wrong.append(f"console: {said.text}")
 
