@@ -5,15 +5,17 @@ All are timed by the same clock in the same place: when the consumer has the tok
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from playground import models
 from playground.config import Dtype, RunConfig, SamplingParams, Speculation
 from playground.engines import EngineContext
 from playground.errors import PlaygroundError
 from playground.events import Event, RunFinished, Step
 from playground.metrics import RunResult
+from playground.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ class Transformers:
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
-        self._device = device
+        self.device = device
         self._tokenizer = AutoTokenizer.from_pretrained(folder)
         self._model = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype)).to(device).eval()
 
@@ -120,11 +122,24 @@ class Transformers:
         chat = [{"role": "user", "content": prompt}]
         inputs = self._tokenizer.apply_chat_template(
             chat, add_generation_prompt=True, return_tensors="pt", return_dict=True
-        ).to(self._device)
+        ).to(self.device)
         clock = _Clock(prompt_length=inputs["input_ids"].shape[1])
         start = time.perf_counter()
         self._model.generate(**inputs, max_new_tokens=max_tokens, do_sample=False, streamer=clock, **generate)
         return Timing(tuple(clock.ids), clock.first - start, clock.last - clock.first)
+
+
+def side_by_side(dtype: str, threads: int) -> tuple[Settings, Engines, Transformers]:
+    """Our engines and transformers on the default model, in this process, with the same threads (0: torch's choice)."""
+    import torch
+
+    settings = Settings()
+    folder = models.prepare_default(settings)
+    if threads:
+        torch.set_num_threads(threads)
+    context = replace(settings.engine_context(models.model_paths(settings)), threads=torch.get_num_threads())
+    device = "cuda" if torch.cuda.is_available() and settings.device in ("auto", "cuda") else "cpu"
+    return settings, Engines(context), Transformers(folder, dtype, device)
 
 
 class _Clock:

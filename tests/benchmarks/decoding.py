@@ -8,13 +8,9 @@ counted; the intervals are over prompts.
 import argparse
 import statistics
 import sys
-from dataclasses import replace
-
-import torch
 
 from playground import models
 from playground.config import Speculation
-from playground.settings import Settings
 from tests.benchmarks import arms, report
 
 MAX_TOKENS = 128
@@ -23,13 +19,7 @@ N = 3  # the longest n-gram looked up, in both
 
 
 def measure(args: argparse.Namespace) -> report.Report:
-    settings = Settings()
-    folder = models.prepare_default(settings)
-    if args.threads:
-        torch.set_num_threads(args.threads)
-    context = replace(settings.engine_context(models.model_paths(settings)), threads=torch.get_num_threads())
-    device = "cuda" if torch.cuda.is_available() and settings.device in ("auto", "cuda") else "cpu"
-    engines, theirs = arms.Engines(context), arms.Transformers(folder, args.dtype, device)
+    _, engines, theirs = arms.side_by_side(args.dtype, args.threads)
     ngram = Speculation(
         method="ngram", num_speculative_tokens=args.k, options={"prompt_lookup_max": N, "prompt_lookup_min": 1}
     )
@@ -75,15 +65,10 @@ def _report(speeds: dict[str, list[float]], args: argparse.Namespace) -> report.
     made.shows("transformers generate", speeds["generate"], "tok/s")
     made.shows("n-gram", speeds["ours n-gram"], "tok/s")
     made.shows("transformers prompt lookup", speeds["prompt lookup"], "tok/s")
-    made.at_least("baseline / generate", _ratios(speeds, "ours", "generate"), 1.0, "×")
-    made.at_least("n-gram / prompt lookup", _ratios(speeds, "ours n-gram", "prompt lookup"), 1.0, "×")
-    made.shows("n-gram speed-up", _ratios(speeds, "ours n-gram", "ours"), "×", "n-gram / baseline")
+    made.at_least("baseline / generate", report.ratios(speeds, "ours", "generate"), 1.0, "×")
+    made.at_least("n-gram / prompt lookup", report.ratios(speeds, "ours n-gram", "prompt lookup"), 1.0, "×")
+    made.shows("n-gram speed-up", report.ratios(speeds, "ours n-gram", "ours"), "×", "n-gram / baseline")
     return made
-
-
-def _ratios(speeds: dict[str, list[float]], part: str, whole: str) -> list[float]:
-    """Paired: prompt by prompt."""
-    return [a / b for a, b in zip(speeds[part], speeds[whole], strict=True)]
 
 
 def parser() -> argparse.ArgumentParser:

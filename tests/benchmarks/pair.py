@@ -11,7 +11,6 @@ import argparse
 import statistics
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -32,17 +31,11 @@ READS = 5
 
 def measure(args: argparse.Namespace) -> report.Report:
     args.preset = args.preset or ["default"]
-    settings = Settings()
-    folder = models.prepare_default(settings)
-    if args.threads:
-        torch.set_num_threads(args.threads)
-    context = replace(settings.engine_context(models.model_paths(settings)), threads=torch.get_num_threads())
-    device = "cuda" if torch.cuda.is_available() and settings.device in ("auto", "cuda") else "cpu"
-    engines, theirs = arms.Engines(context), arms.Transformers(folder, args.dtype, device)
+    settings, engines, theirs = arms.side_by_side(args.dtype, args.threads)
     by_name = _arms(args, settings, engines, theirs)
     timings = _alternate(by_name, report.prompts(args.suite, args.limit))
     engines.close()
-    return _report(args, timings, _limit(folder, args.dtype, device))
+    return _report(args, timings, _limit(settings.models_folder / models.DEFAULT, args.dtype, theirs.device))
 
 
 def _arms(
@@ -56,6 +49,7 @@ def _arms(
     def ours(preset: RunConfig) -> arms.Arm:
         return lambda prompt: engines.run(preset, prompt)
 
+    # The longest match and draft of preset `default`.
     lookup = {"prompt_lookup_num_tokens": 8, "max_matching_ngram_size": 5}
     return {
         "baseline": ours(config(args.preset[0]).baseline()),
@@ -90,23 +84,18 @@ def _report(args: argparse.Namespace, timings: dict[str, list[arms.Timing]], lim
     made.details = {"tokens_per_second": speeds, "suite": args.suite.name, "limit": limit}
     for arm, found in speeds.items():
         made.shows(arm, found, "tok/s")
-    made.at_least("baseline / generate", _ratios(speeds, "baseline", "generate"), 1.0, "×")
+    made.at_least("baseline / generate", report.ratios(speeds, "baseline", "generate"), 1.0, "×")
     for number, preset in enumerate(args.preset):
-        ratios, note = _ratios(speeds, preset, "baseline"), _agreement(timings, preset)
+        ratios, note = report.ratios(speeds, preset, "baseline"), _agreement(timings, preset)
         if number == 0:
             made.at_least(f"{preset} / baseline", ratios, args.must, "×", note)
-            made.at_least(f"{preset} / prompt lookup", _ratios(speeds, preset, "prompt lookup"), 1.2, "×")
+            made.at_least(f"{preset} / prompt lookup", report.ratios(speeds, preset, "prompt lookup"), 1.2, "×")
         else:
             made.shows(f"{preset} / baseline", ratios, "×", note)
     if limit is not None:
         shares = [speed / limit for speed in speeds[args.preset[0]]]
         made.shows(f"{args.preset[0]} / memory wall", shares, "×", f"the wall: {limit:.1f} tok/s")
     return made
-
-
-def _ratios(speeds: dict[str, list[float]], part: str, whole: str) -> list[float]:
-    """Paired: prompt by prompt."""
-    return [a / b for a, b in zip(speeds[part], speeds[whole], strict=True)]
 
 
 def _agreement(timings: dict[str, list[arms.Timing]], preset: str) -> str:

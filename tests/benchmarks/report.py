@@ -103,6 +103,11 @@ def median_interval(values: Sequence[float]) -> tuple[float | None, float | None
     return statistics.median(values), low, high
 
 
+def ratios(speeds: dict[str, list[float]], part: str, whole: str) -> list[float]:
+    """Paired: prompt by prompt."""
+    return [a / b for a, b in zip(speeds[part], speeds[whole], strict=True)]
+
+
 def machine() -> dict[str, Any]:
     """The machine and the versions that the numbers hold for."""
     import torch
