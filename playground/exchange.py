@@ -136,6 +136,12 @@ def import_text(
     `beside` holds other files that came along, by name: a command may speak of one.
     """
     data = _parse(name, decode(name, content))
+    if _is_request(data):
+        raise PlaygroundError(
+            f"{name}: this is a request to a server, not the configuration of one.",
+            "Import the server's file that was written beside it.",
+            code="unknown_format",
+        )
     for module in discover(importers.PACKAGE).values():
         if module.recognises(name, data):
             more = {}
@@ -157,8 +163,14 @@ def import_together(files: Mapping[str, bytes | str], *, keep_lossy: bool = Fals
             wanted = module.refers(name, data) if hasattr(module, "refers") and module.recognises(name, data) else None
             if wanted and _bare(wanted) in files:
                 return import_text(name, content, keep_lossy=keep_lossy, beside=files)
-    name, content = next(iter(files.items()))
-    return import_text(name, content, keep_lossy=keep_lossy, beside=files)
+    servers = [name for name, content in files.items() if not _is_request(_parse(name, decode(name, content)))]
+    name = next(iter(servers or files))
+    return import_text(name, files[name], keep_lossy=keep_lossy, beside=files)
+
+
+def _is_request(data: object) -> bool:
+    """Whether it is the body of one completion, as exports write it beside a server's file."""
+    return isinstance(data, dict) and "model" in data and bool({"messages", "prompt"} & data.keys())
 
 
 class _Folder(Mapping[str, bytes]):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from playground.config import Preset
 from playground.errors import PlaygroundError
-from playground.exchange import import_text
+from playground.exchange import import_text, import_together
 from playground.exporters import vllm as exporter
 from playground.importers import Imported
 from playground.importers import vllm as importer
@@ -301,3 +301,13 @@ def test_exports_import_as_what_was_measured() -> None:
     assert config.speculation.num_speculative_tokens == 5
     assert config.sampling.top_k == 40
     assert config.engine_options["tensor_parallel_size"] == 4
+
+
+def test_a_request_is_not_taken_for_a_server() -> None:
+    files = exporter.export(DRAFT_MODEL).files
+    request = next(name for name in files if name.endswith(".request.json"))
+    with pytest.raises(PlaygroundError, match="a request to a server"):
+        import_text(request, files[request])
+    server = next(name for name in files if name.endswith(".vllm.yaml"))
+    together = import_together({request: files[request], server: files[server]})
+    assert together.preset.config == import_text(server, files[server]).preset.config
