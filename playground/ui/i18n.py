@@ -98,7 +98,8 @@ def language_script() -> str:
     used = browser_strings("pane.", "inspector.", "origin.", *TAB_KEYS)
     strings = json.dumps(used, ensure_ascii=False).replace("<", "\\u003c")
     code = lines_of_code(Path(__file__).with_name("views.js"))
-    return f"(() => {{\nconst CORE={json.dumps(core)}, STRINGS={strings};\n{code}}})();"
+    constants = f"const CORE={json.dumps(core)}, TAB_KEYS={json.dumps(TAB_KEYS)}, STRINGS={strings};"
+    return f"(() => {{\n{constants}\n{code}}})();"
 
 
 def _text(key: str, lang: str) -> str:

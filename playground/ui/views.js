@@ -18,7 +18,7 @@
   // Of its tabs Gradio translates only the selected ones anew. The text node stays Gradio's own.
   const relabelTabs = () => {
     for (const tab of document.querySelectorAll('[role="tab"][data-tab-id]')) {
-      const key = ["tab.", "compare."].map((prefix) => prefix + tab.dataset.tabId).find((one) => one in STRINGS.en);
+      const key = TAB_KEYS.map((prefix) => prefix + tab.dataset.tabId).find((one) => one in STRINGS.en);
       const text = [...tab.childNodes].find((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
       if (key && text) text.data = board.t(key);
     }
