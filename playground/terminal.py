@@ -40,6 +40,11 @@ def sanitised(text: str) -> str:
     return "".join(c if c in _KEPT or not _is_hidden(c) else _visible(c) for c in text.replace("\r\n", "\n"))
 
 
+def in_one_line(text: str) -> str:
+    """The same for a sentence or a name: line ends and tabs are pictures too, so that none of it starts a line."""
+    return sanitised(text).replace("\n", "␊").replace("\t", "␉")
+
+
 def _is_hidden(character: str) -> bool:
     return unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 

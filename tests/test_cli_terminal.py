@@ -14,7 +14,7 @@ from playground.comparison import Comparison
 from playground.config import RunConfig
 from playground.events import Loading, Queued, RunFinished, RunStarted, Step, Token
 from playground.results import Collector, percent, rate, seconds, three, times
-from playground.terminal import STYLES, Progress, TokenPrinter, console_for, sanitised
+from playground.terminal import STYLES, Progress, TokenPrinter, console_for, in_one_line, sanitised
 
 HOSTILE = "\x1b[31mred\x1b]8;;http://evil\x1b\\link\x07\x9b2J\u202etxet\u2066\x00\r\x7f\u200b"
 STEP = Step(
@@ -63,6 +63,13 @@ def test_nothing_hidden_survives(text: str) -> None:
 @pytest.mark.parametrize("text", ["plain", "Grüße\n\tnaïve", "中文", "👩‍👩‍👧 é 🏳️‍🌈", "क्‍ष", "a\r\nb"])
 def test_honest_text_stays_as_it_is(text: str) -> None:
     assert sanitised(text) == text.replace("\r\n", "\n")
+
+
+def test_a_name_starts_no_line_of_its_own() -> None:
+    """A line that a file's name or a model's name begins would be read as one of ours."""
+    shown = in_one_line("a\nnote: all is well\r\n\tb\u202e\u2028c")
+    assert shown == "a␊note: all is well␊␉b‹U+202E›‹U+2028›c"
+    assert in_one_line("Grüße 中文") == "Grüße 中文"
 
 
 def test_every_fate_has_a_shape_of_its_own() -> None:

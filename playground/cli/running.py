@@ -17,7 +17,7 @@ from playground.events import Event, RunFinished, RunStarted, Step
 from playground.importers._text import decode, read_file
 from playground.results import Collector
 from playground.settings import Settings, load_settings
-from playground.terminal import Progress, TokenPrinter, sanitised
+from playground.terminal import Progress, TokenPrinter, in_one_line
 
 if TYPE_CHECKING:
     from playground.runner import Runner
@@ -193,9 +193,10 @@ def _failed(error: dict[str, str], out: Output) -> int:
 
 
 def say_error(out: Output, message: str, hint: str) -> None:
-    out.errors.print(f"error: {sanitised(message)}", style="bold red")
+    # Soft: a terminal wraps by itself, and elsewhere a path is not cut in two.
+    out.errors.print(f"error: {in_one_line(message)}", style="bold red", soft_wrap=True)
     if hint:
-        out.errors.print(sanitised(hint))
+        out.errors.print(in_one_line(hint), soft_wrap=True)
 
 
 def _remark(out: Output, text: str) -> None:
