@@ -184,6 +184,7 @@ class RunFinished:
         usage_completion_tokens: the engine's own count of delivered tokens, from another place than the steps.
         engine_counters: the engine's own speculative counters, under METRICS names, where it has them. What the
             steps leave untold is taken from here. "notes": sentences about them; "source": where they are from.
+            "processor_wait": share of the decode time that other programs held the processor, where that is known.
         reconciled: True or False where something independent was compared; None where there was nothing.
         problems: what did not reconcile, one sentence each; not empty = the run is INVALID.
         error, hint, code: set with reason "error".

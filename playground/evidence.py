@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 _METRICS = (
     "draft_acceptance_rate", "tokens_per_step", "mean_acceptance_length", "tokens_per_second", "tpot", "ttft",
-    "joules_per_token", "num_prompt_tokens", "num_delivered", "num_steps", "num_draft_tokens", "num_accepted_tokens",
+    "joules_per_token", "processor_wait", "num_prompt_tokens", "num_delivered", "num_steps", "num_draft_tokens",
+    "num_accepted_tokens",
 )  # fmt: skip
 _NOT_HARDWARE = (
     "versions", "warnings", "engine", "target", "target_path", "draft_path", "runs_since_load", "seed", "greedy",

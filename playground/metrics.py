@@ -14,6 +14,9 @@ from playground.events import Event, GpuSample, RunFinished, RunStarted, Step
 FOLD_VERSION = 1
 """Changes when a definition changes; cached columns of an older fold are then recomputed from the steps."""
 
+BUSY = 0.1
+"""Share of the decode time that other programs may hold the processor before a measured speed is not the machine's."""
+
 LIVE_WINDOW = 2.0
 """Seconds over which the live tokens/s is taken."""
 
@@ -52,6 +55,12 @@ METRICS: dict[str, Metric] = {
     "tokens_per_second": Metric("decode speed", "tok/s", "(delivered − 1) / (last token − first token)"),
     "tokens_per_second_end_to_end": Metric("end-to-end speed", "tok/s", "delivered / (last token − submission)"),
     "joules_per_token": Metric("energy", "J/tok", "energy counter difference / delivered", "where NVML has it"),
+    "processor_wait": Metric(
+        "processor waited for",
+        "%",
+        "longest time a computing thread was ready and had to wait, with what the host took / decode time",
+        "other programs ran meanwhile; above 10 % a speed is not this machine's; n/a where the system does not say",
+    ),
     "expected_tokens_per_step": Metric(
         "expected tokens/step",
         "tokens",
@@ -102,6 +111,7 @@ class RunResult:
     energy_first: tuple[tuple[str, float], ...] = ()
     energy_last: tuple[tuple[str, float], ...] = ()
     recent: tuple[tuple[float, int], ...] = ()
+    processor_wait: float | None = None
     reconciled: bool | None = None
     problems: tuple[str, ...] = ()
     error: str = ""
@@ -193,6 +203,8 @@ class RunResult:
                 changes |= {"num_delivered": delivered, "num_decode_tokens": max(0, delivered - 1)}
         if not self.num_prompt_tokens and _is_count(counters.get("num_prompt_tokens")):
             changes["num_prompt_tokens"] = counters["num_prompt_tokens"]
+        if isinstance(wait := counters.get("processor_wait"), int | float):
+            changes["processor_wait"] = float(wait)
         if isinstance(notes := counters.get("notes"), list):
             warnings = self.environment.get("warnings")
             known = warnings if isinstance(warnings, list) else []
@@ -234,6 +246,11 @@ class RunResult:
     def valid(self) -> bool:
         """False for a run whose counters do not reconcile: shown, never ranked."""
         return self.reconciled is not False
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether other programs held the processor for more of the decode time than a speed can bear."""
+        return self.processor_wait is not None and self.processor_wait > BUSY
 
     @property
     def draft_acceptance_rate(self) -> float | None:

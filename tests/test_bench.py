@@ -140,6 +140,20 @@ def test_a_load_in_between_is_noticed_and_the_group_run_again(runner, store):
     assert report["speedup"]["n"] == 2
 
 
+def test_a_disturbed_group_is_run_again_though_not_without_end(runner, store):
+    """Other programs ran meanwhile."""
+    chosen = config(processor_wait=0.4)
+    report = report_of(runner, store, prompts=suite(20), chosen=chosen, check=False)
+    links = [link for link in store.benchmarks.links(report["benchmark_id"]) if link.phase == "measure"]
+    assert [link.item for link in links[:20:2]] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]  # each group twice, five times
+    assert len(links) == 2 * (20 + 5)
+    assert (report["num_disturbed"], report["num_runs"]) == (40, 40)
+    assert "during 40 of 40 measured runs" in markdown(report)
+    quiet = report_of(runner, store, prompts=suite(2), chosen=config(processor_wait=0.01), check=False)
+    assert quiet["num_disturbed"] == 0
+    assert "held the processor" not in markdown(quiet)
+
+
 def test_conversations(runner, store):
     """The second turn is asked after the baseline's answer to the first, in both arms."""
     report = report_of(runner, store, prompts=suite(2, turns=2))

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS: tuple[str, ...] = (
     "playground playground.errors playground.sentence playground.registry playground.config playground.events",
     "playground.metrics playground.comparison playground.gpu playground.devices playground.turns playground.settings"
-    " playground.detokenise playground.decoding playground.drafters playground.engines"
+    " playground.processor_wait playground.detokenise playground.decoding playground.drafters playground.engines"
     " playground.exporters playground.importers",
     "playground.process playground.models playground.pairs playground.presets playground.evidence playground.exchange"
     " playground.validation playground.modelfiles playground.headfiles playground.headweights playground.doctor"

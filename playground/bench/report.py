@@ -47,6 +47,7 @@ def build(
         unreconciled=_unreconciled(samples),
         drafted=drafted,
     )
+    measured = [sample for slot, sample in samples.items() if slot.phase == "measure" and sample.measured]
     sure, why = trusted(check) if plan.check else (False, "not_run")
     categories = dict.fromkeys(r["category"] for r in requests)
     return {
@@ -57,6 +58,8 @@ def build(
         "suite": plan.suite.name,
         "num_prompts": len(plan.suite.prompts),
         "num_failed": failures,
+        "num_runs": len(measured),
+        "num_disturbed": sum(sample.result.disturbed for sample in measured),
         "speedup": whole["speedup"],
         "verdict": verdict.verdict,
         "verdict_code": verdict.code,

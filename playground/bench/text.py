@@ -56,6 +56,14 @@ def spoken(interval: dict[str, Any]) -> str:
     return f"{three(interval['median'])}×{inside}, n = {interval['n']}"
 
 
+def disturbance(report: dict[str, Any]) -> str:
+    """That the machine was busy, where it was; reports of older versions do not know."""
+    count = report.get("num_disturbed")
+    if not count:
+        return ""
+    return f"Other programs held the processor during {count} of {report['num_runs']} measured runs."
+
+
 def markdown(report: dict[str, Any]) -> str:
     """The whole report."""
     return "\n".join([*_top(report), *_table(report), *_rules(report), *_levels(report), *_flagged(report)]) + "\n"
@@ -79,6 +87,8 @@ def _top(report: dict[str, Any]) -> Iterator[str]:
     yield f"- Outputs: {', '.join(f'{n} {kind}' for kind, n in report['outputs'].items() if n) or 'none yet'}"
     if report["num_failed"]:
         yield f"- {report['num_failed']} runs failed and are in no figure."
+    if disturbed := disturbance(report):
+        yield f"- {disturbed}"
     yield f"- Without the flagged prompts: {spoken(report['speedup_unflagged'])}"
     yield f"- On {markdown_text(_machine(report))}; benchmark {report['benchmark_id']}, {report['status']}"
 

@@ -140,7 +140,7 @@ def _html(report: dict[str, Any]) -> str:
 
 
 def _show(report: dict[str, Any], out: Output) -> None:
-    from playground.bench.text import TRUST, headline, spoken
+    from playground.bench.text import TRUST, disturbance, headline, spoken
 
     out.line(f"\n{headline(report)}")
     out.line(report["reason"])
@@ -157,6 +157,8 @@ def _show(report: dict[str, Any], out: Output) -> None:
         out.line(
             f"{flagged} prompts are flagged as unrepresentative; without them {spoken(report['speedup_unflagged'])}"
         )
+    if disturbed := disturbance(report):
+        out.line(disturbed)
     if report["num_failed"]:
         out.line(f"{report['num_failed']} runs failed and are in no figure.")
     out.line(f"Benchmark {report['benchmark_id']}, {report['status']}")

@@ -108,6 +108,11 @@ def _acceptance(run: RunOutput) -> str:
 
 def _warnings(run: RunOutput) -> list[RenderableType]:
     said = [str(w) for w in run.environment.get("warnings") or ()]
+    if run.metrics.disturbed:
+        said += [
+            f"Other programs held the processor for {percent(run.metrics.processor_wait)} of the decode time: "
+            "this speed is not the machine's. Run it again when the machine has nothing else to do."
+        ]
     said += list(run.metrics.problems)
     return [Text(f"! {sanitised(text)}") for text in said]
 

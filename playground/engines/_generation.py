@@ -24,6 +24,7 @@ from playground.engines._reporting import Reporter
 from playground.engines._timing import StepTimer
 from playground.errors import PlaygroundError
 from playground.events import Event, Reason, RunFinished, Step, Token, Truncation
+from playground.processor_wait import ProcessorWait
 
 ROOM = 2048
 """Tokens of an answer that caches make room for at once; longer ones grow. A budget may be far more than is used."""
@@ -74,10 +75,12 @@ class Generation:
         self._texts: list[str] = []
         self._index = 0
         self._reason: Reason | None = None
+        self._wait = ProcessorWait()
 
     def events(self) -> Iterator[Event]:
         """Steps, then RunFinished. Raises PlaygroundError where the run cannot go on."""
         logits = self._prefill()
+        self._wait = ProcessorWait()
         if logits is not None:
             yield self._judge(logits, self._nothing)
         while self._reason is None and not self._aborted():
@@ -224,6 +227,7 @@ class Generation:
             at=time.perf_counter() - plan.origin,
             text=text,
             usage_completion_tokens=self._delivered,
+            engine_counters={"processor_wait": self._wait.share()},
             reconciled=not problems,
             problems=tuple(problems),
         )

@@ -47,6 +47,9 @@ class ScriptedOptions(BaseModel):
     divergence: Literal["tie", "mismatch"] = Field(
         "tie", title="Divergence", description="Whether the logit gap there excuses it."
     )
+    processor_wait: float | None = Field(
+        None, ge=0, le=1, title="Processor wait", description="Report that other programs held the processor so long."
+    )
     miscount: bool = Field(False, title="Miscount", description="Report a usage that does not reconcile.")
     device: str = Field("", title="Device", description="Name of the device lock to take; empty takes none.")
     fail: Literal["", "load", "oom", "mid_run", "nan", "crash", "exit", "hang"] = Field(
@@ -81,7 +84,9 @@ class Script:
             done += len(step.tokens)
             index += 1
         usage = done + self.options.miscount
-        counters = {"num_draft_tokens": draft_tokens, "num_accepted_tokens": accepted_tokens}
+        counters: dict[str, Any] = {"num_draft_tokens": draft_tokens, "num_accepted_tokens": accepted_tokens}
+        if self.options.processor_wait is not None:
+            counters["processor_wait"] = self.options.processor_wait
         yield at, RunFinished(self.reason, at, self.text, usage, counters, reconciled=True)
 
     def _started(self) -> RunStarted:

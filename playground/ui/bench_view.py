@@ -227,11 +227,18 @@ def _about(report: Report) -> Markup:
     facts += [f"{name} {version}" for name, version in versions.items()] if isinstance(versions, dict) else []
     order = tr(f"bench.order.{report['order']}")
     failed = tr("bench.failed", n=report["num_failed"]) if report["num_failed"] else Markup("")
+    count = report.get("num_disturbed")
+    disturbed = (
+        fill('<span class="b-warn">⚠ {}</span>', tr("bench.disturbed", n=count, all=report["num_runs"]))
+        if count
+        else Markup("")
+    )
     return fill(
-        '<p class="b-soft b-about">{} · {} · {} · {} {}</p>',
+        '<p class="b-soft b-about">{} · {} · {} · {} {} {}</p>',
         report["title"],
         ", ".join(facts) or "n/a",
         report["benchmark_id"],
         order,
         failed,
+        disturbed,
     )

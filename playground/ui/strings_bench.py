@@ -208,6 +208,10 @@ STRINGS: dict[str, dict[str, str]] = {
         "en": "each arm on a load of its own, whole passes taking turns",
         "zh-CN": "两臂各自加载，整轮交替运行",
     },
+    "bench.disturbed": {
+        "en": "Other programs held the processor during {n} of {all} measured runs.",
+        "zh-CN": "{all} 次测量中有 {n} 次受其他程序占用处理器的干扰。",
+    },
     "bench.failed": {"en": "{n} runs failed and are in no figure", "zh-CN": "{n} 次运行失败，未计入任何数字"},
     "col.category": {"en": "category", "zh-CN": "类别"},
     "col.n": {"en": "n", "zh-CN": "n"},

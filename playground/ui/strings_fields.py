@@ -69,6 +69,7 @@ _ZH: dict[str, tuple[str, str]] = {
     "options.load_seconds": ("加载时间", "加载所需秒数。"),
     "options.diverge_at": ("分歧位置", "使用推测解码的一侧从此输出位置起不同；0 表示从不。"),
     "options.divergence": ("分歧种类", "该处的 logit 差距是否说得过去。"),
+    "options.processor_wait": ("等待处理器", "报告其他程序占用处理器的时间份额。"),
     "options.miscount": ("错误计数", "报告对不上的用量。"),
     "options.device": ("设备锁", "要占用的设备锁名称；留空则不占。"),
     "options.fail": ("故障", "load、oom：加载时；其余在运行中途。"),

@@ -69,6 +69,16 @@ STRINGS: dict[str, dict[str, str]] = {
     },
     "verdict.invalid": {"en": "INVALID", "zh-CN": "无效"},
     "verdict.invalid.label": {"en": "counters", "zh-CN": "计数"},
+    "verdict.disturbed": {"en": "disturbed", "zh-CN": "受干扰"},
+    "verdict.disturbed.label": {"en": "machine", "zh-CN": "机器"},
+    "verdict.disturbed.help": {
+        "en": "Other programs held the processor meanwhile ({waited} of the time): this speed is not the machine's.",
+        "zh-CN": "解码期间其他程序占用了处理器（占时间的 {waited}）：此速度不代表本机。",
+    },
+    "verdict.disturbed.fix": {
+        "en": "Run it again when the machine has nothing else to do.",
+        "zh-CN": "请在机器空闲时重新运行。",
+    },
     "verdict.notes": {"en": "notes", "zh-CN": "说明"},
     "verdict.why": {"en": "why", "zh-CN": "原因"},
     "verdict.mean": {

@@ -151,9 +151,9 @@ def _tile(metric: str, value: object, *notes: Markup) -> Markup:
     return _plain_tile(label, esc(value), _hint(metric, *notes))
 
 
-def _plain_tile(label: Markup, value: Markup, hint: Markup) -> Markup:
-    return Markup('<div class="db-tile"><span class="db-tile-label">{}</span>{}{}</div>').format(
-        label, _number(value), hint
+def _plain_tile(label: Markup, value: Markup, hint: Markup, kind: str = "") -> Markup:
+    return Markup('<div class="db-tile{}"><span class="db-tile-label">{}</span>{}{}</div>').format(
+        f" {kind}" if kind else "", label, _number(value), hint
     )
 
 
@@ -187,7 +187,8 @@ def _outputs(c: Comparison) -> Markup:
             tr(why) if why else esc(c.why_not_compared) if c.why_not_compared else tr("verdict.outputs.not_finished")
         )
         value, lines = _known(NOT_AVAILABLE, c.finished), [reason]
-    return _plain_tile(label, value, _bubble(label, Markup(""), lines))
+    # The only tile of words, so the one that gives way where the strip is narrow.
+    return _plain_tile(label, value, _bubble(label, Markup(""), lines), "db-outputs")
 
 
 def _parted(divergence: Divergence) -> tuple[Markup, list[Markup]]:
@@ -213,6 +214,10 @@ def _warnings(*results: RunResult) -> list[Markup]:
     if problems:
         label, value = tr("verdict.invalid.label"), Markup("<b>⚠ {}</b>").format(tr("verdict.invalid"))
         tiles.append((label, value, [esc(problem) for problem in problems]))
+    if any(result.disturbed for result in results):
+        waited = ", ".join(percent(result.processor_wait) for result in results)
+        lines = [tr("verdict.disturbed.help", waited=waited), tr("verdict.disturbed.fix")]
+        tiles.append((tr("verdict.disturbed.label"), Markup("<b>⚠ {}</b>").format(tr("verdict.disturbed")), lines))
     found = [result.environment.get("warnings") for result in results]
     notes = dict.fromkeys(str(note) for notes in found if isinstance(notes, list) for note in notes)
     if notes:
