@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from playground.errors import PlaygroundError
 from playground.exchange import export_preset, import_file, import_text, import_together
 from playground.importers import Imported
+from playground.sentence import Sentence
 from tests._presets import DRAFT_MODEL
 from tests.test_import_vllm import said, spec_of
 
@@ -161,6 +162,14 @@ def test_tensorrt_llm_mistakes_and_losses_are_named(spec: str, words: str) -> No
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize("key", ["sa_config: {threshold: 4}", "max_batch_size: 4", "mtp_eagle_one_model: true"])
+def test_what_a_preset_has_no_place_for_is_said_in_sentences(key: str) -> None:
+    """Of any of these the page must be able to say the reason in its reader's language."""
+    told = [s for s in trtllm("decoding_type: MTP, max_draft_len: 2, " + key).rewrites if "is left out" in s]
+    assert told
+    assert all(isinstance(sentence.params["why"], Sentence) for sentence in told)
+
+
 def test_relaxed_acceptance_kept_knowingly() -> None:
     spec = "decoding_type: MTP, max_draft_len: 3, use_relaxed_acceptance_for_thinking: true, relaxed_topk: 5"
     kept = trtllm(spec, keep_lossy=True)
@@ -188,9 +197,9 @@ def test_the_yaml_wins_over_flags_as_in_trtllm_serve(tmp_path: Path) -> None:
 def test_old_flags_keep_the_defaults_of_their_time() -> None:
     """n-max 16 and p-min 0.75 were the defaults that such a config relied on."""
     old = import_text("x.sh", "./llama-server -m t.gguf -md d.gguf -c 4096 --draft-min 1 -ngl 99")
-    assert spec_of(old) == {"method": "draft_model", "k": 16, "model": "d.gguf"}
+    assert spec_of(old) == {"method": "draft_model", "k": 16, "model": "d.gguf", "draft_p_min": 0.75}
     assert said(old, "spec-draft-n-max is not given: 16, the default then")
-    assert said(old, "spec-draft-p-min 0.75 (the default then)")
+    assert said(old, "spec-draft-p-min is not given: 0.75, the default then")
     assert said(old, "removed in April 2026")
     new = import_text("x.sh", "llama-server -m t.gguf --spec-draft-model d.gguf --spec-type draft-simple")
     assert spec_of(new)["k"] == 3
@@ -265,6 +274,25 @@ def test_hostile_preset_files_are_one_error(text: str, words: str) -> None:
         import_text("x.ini", text)
     assert words in str(caught.value)
     assert len(caught.value.message) < 300
+
+
+def test_an_early_end_of_drafts_goes_with_the_engine_that_has_one() -> None:
+    """The embedded engine ends a draft as llama-server does; vLLM does not, which is said."""
+    text = "llama-server -m t.gguf -md d.gguf --spec-type draft-simple --spec-draft-n-max 4 --spec-draft-p-min 0.5"
+    assert spec_of(import_text("x.sh", text))["draft_p_min"] == 0.5
+    served = import_text("x.sh", text + " -np 4")
+    assert "draft_p_min" not in spec_of(served)
+    assert said(served, "spec-draft-p-min 0.5 is left out")
+    for wrong in ("hot", "1.5", "nan"):
+        with pytest.raises(PlaygroundError, match="spec_draft_p_min"):
+            import_text("x.sh", text.replace("0.5", wrong))
+
+
+def test_a_setting_of_the_type_in_use_is_never_left_out_silently() -> None:
+    text = "llama-server -m t.gguf --spec-type ngram-simple --spec-ngram-simple-min-hits 3 --spec-ngram-mod-n-min 4"
+    imported = import_text("x.sh", text)
+    assert said(imported, "Left out of llama-server: spec_ngram_simple_min_hits.")
+    assert spec_of(imported)["match"] == "most_recent"
 
 
 # -- containers -------------------------------------------------------------------------------------------------------

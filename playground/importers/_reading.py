@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from playground.config import Preset, RunConfig
+from playground.config import Preset, RunConfig, SamplingParams
 from playground.errors import PlaygroundError
 from playground.importers import Imported
 from playground.importers._text import name_from
@@ -24,8 +24,18 @@ NO_SAMPLING = Sentence("It sets no sampling: neutral values are taken, temperatu
 
 DTYPES = {"half": "float16", "float": "float32", "bf16": "bfloat16", "fp16": "float16"}
 
-EMBEDDED_METHODS = ("draft_model", "ngram")
-EMBEDDED_OPTIONS = {"prompt_lookup_min", "prompt_lookup_max", "match", "draft_sample_method"}
+_CHAIN = {"draft_sample_method", "draft_p_min"}
+EMBEDDED = {
+    "draft_model": _CHAIN,
+    "eagle3": _CHAIN,
+    "ngram": {"prompt_lookup_min", "prompt_lookup_max", "match"},
+    "suffix": {
+        "suffix_decoding_max_tree_depth", "suffix_decoding_max_spec_factor", "suffix_decoding_min_token_prob",
+    },
+}  # fmt: skip
+"""Methods of the embedded engine that a server has too, each with its options."""
+
+EARLIEST = Sentence("prompt lookup there takes the earliest match")
 
 
 class Reading:
@@ -132,7 +142,7 @@ class Reading:
             "config": config,
         }
         checked_document(RunConfig, config, self.name)
-        return Imported(checked_document(Preset, preset, self.name), tuple(self.said))
+        return Imported(checked_document(Preset, preset, self.name), (*self.said, *_not_of_the_file(title, config)))
 
 
 def shown(key: str) -> str:
@@ -171,10 +181,65 @@ def refuse_lossy(place: str, what: str, *, keep: bool) -> None:
 
 def engine_for(engine_options: Values, speculation: Values | None) -> str:
     """The engine here that can run it: our own where that suffices, else vLLM."""
-    own = not set(engine_options) - {"max_model_len"}
-    if own and speculation is not None:
-        own = speculation["method"] in EMBEDDED_METHODS and not set(speculation["options"]) - EMBEDDED_OPTIONS
-    return "embedded" if own else "vllm"
+    return "vllm" if _lacking(engine_options, speculation) else "embedded"
+
+
+def _lacking(engine_options: Values, speculation: Values | None) -> list[str]:
+    """What of it our own engine has not."""
+    lacking = [key for key in engine_options if key != "max_model_len"]
+    if speculation is None:
+        return lacking
+    method = str(speculation["method"])
+    if method not in EMBEDDED:
+        return [*lacking, method]
+    return lacking + [key for key in speculation["options"] if key not in EMBEDDED[method]]
+
+
+def _not_of_the_file(system: str, config: Values) -> list[Sentence]:
+    """What the preset says and the file does not, or otherwise than there."""
+    said: list[Sentence] = []
+    engine, speculation = config["engine"], config["speculation"]
+    lacking = _lacking(config.get("engine_options", {}), speculation)
+    if engine == "vllm":
+        said.append(
+            Sentence(
+                "It will run here on the engine {engine}, not on {system}: the embedded engine has no {what}.",
+                engine=engine,
+                system=system,
+                what=", ".join(key[:60] for key in lacking),
+            )
+        )
+        if speculation and speculation["options"].get("match") == "most_recent":
+            said.append(
+                Sentence(
+                    "match most_recent is kept for such a server; vLLM takes the earliest match: leave it out to run "
+                    "the preset here."
+                )
+            )
+    else:
+        said.append(
+            Sentence(
+                "It will run here on the engine {engine}, not on {system}: that engine has all that the file asks for.",
+                engine=engine,
+                system=system,
+            )
+        )
+    if "max_tokens" not in config["sampling"]:
+        said.append(no_length())
+    return said
+
+
+def no_length() -> Sentence:
+    default = SamplingParams.model_fields["max_tokens"].default
+    return Sentence("max_tokens is not given: {n}, the default of a preset, is taken.", n=default)
+
+
+def penalty_window(tokens: object) -> Sentence:
+    return Sentence("Penalties looked back {n} tokens there; here they look at everything.", n=tokens)
+
+
+def taken(key: str, value: object, why: Sentence) -> Sentence:
+    return Sentence("{key} {value} is taken: {why}.", key=key, value=value, why=why)
 
 
 def dtype(reading: Reading) -> str:

@@ -5,11 +5,22 @@ Its defaults are not neutral and have moved, so whatever is left open is pinned 
 
 from typing import Any
 
+from pydantic import BaseModel, Field
+
 from playground.errors import PlaygroundError
 from playground.exporters._llama_schema import ORDER, TYPES, WINDOW, Serve, unescaped
 from playground.importers import Imported
 from playground.importers import _llama_source as source
-from playground.importers._reading import Reading, Values, engine_for, located, pinned_defaults
+from playground.importers._reading import (
+    Reading,
+    Values,
+    engine_for,
+    left_out_of,
+    located,
+    penalty_window,
+    pinned_defaults,
+    taken,
+)
 from playground.sentence import Sentence
 
 TITLE = "llama.cpp"
@@ -90,11 +101,9 @@ def _config(reading: Reading) -> Values:
     old = bool({*_RENAMED, *_GONE} & reading.values.keys()) or reading.values.get("spec_type") in _OLD_TYPES
     reading.rename(_RENAMED, Sentence("removed in April 2026"))
     reading.drop(_GONE)
-    speculation = _speculation(reading, old)
     options = _room(reading)
+    speculation = _speculation(reading, old, options)
     sampling = _sampling(reading)
-    for key in [key for key in reading.values if key.startswith("spec_ngram_")]:
-        del reading.values[key]
     reading.left_out(_SERVER, _OWN)
     return {
         "engine": engine_for(options, speculation),
@@ -118,7 +127,7 @@ def _room(reading: Reading) -> Values:
     return options
 
 
-def _speculation(reading: Reading, old: bool) -> Values | None:
+def _speculation(reading: Reading, old: bool, engine_options: Values) -> Values | None:
     for key in [key for key in reading.values if key.startswith("spec_synth")]:
         reading.lossy(key, Sentence("synthetic acceptance writes text that is wrong on purpose, to time a server"))
         del reading.values[key]
@@ -126,9 +135,10 @@ def _speculation(reading: Reading, old: bool) -> Values | None:
     kind = _kind(reading, model)
     k, least = _whole(reading, "spec_draft_n_max"), _whole(reading, "spec_draft_n_min")
     p_min, how = reading.values.pop("spec_draft_p_min", None), reading.text("spec_draft_sampling")
+    sizes = _sizes(reading, kind) if kind else (0, None)
+    _other_types(reading, kind)
     if kind is None:
         return None
-    sizes = _sizes(reading, kind)
     if kind.startswith("ngram"):
         k = sizes[1] if sizes[1] is not None else k
     if k is None:
@@ -138,35 +148,51 @@ def _speculation(reading: Reading, old: bool) -> Values | None:
             if old
             else Sentence("spec-draft-n-max is not given: {k}, the default now, is written out.", k=k)
         )
-    if kind.startswith("draft"):
-        _early_stop(reading, p_min, least, old)
     options: Values = {}
     if kind in _NGRAM:
         options = {"prompt_lookup_max": sizes[0], "prompt_lookup_min": sizes[0]}
+        reading.said.append(taken("prompt_lookup_min", sizes[0], Sentence("llama-server matches one length only")))
     elif how:
         options = {"draft_sample_method": how}
     method = "ngram" if kind in _NGRAM else _TYPES[kind]
-    return {"method": method, "num_speculative_tokens": max(1, k), "model": model, "options": options}
+    found = {"method": method, "num_speculative_tokens": max(1, k), "model": model, "options": options}
+    own = engine_for(engine_options, found) == "embedded"
+    if kind.startswith("draft"):
+        _early_stop(reading, p_min, least, old, options if own else None)
+    elif kind == "ngram-simple" and own:
+        options["match"] = "most_recent"
+        reading.said.append(taken("match", "most_recent", Sentence("llama-server takes the most recent match")))
+    elif kind == "ngram-simple":
+        why = Sentence("vLLM has no other; llama-server takes the most recent match")
+        reading.said.append(taken("match", "earliest", why))
+    else:
+        reading.said.append(taken("match", "earliest", Sentence("the default of a preset")))
+    return found
 
 
-def _early_stop(reading: Reading, p_min: Any, least: int | None, old: bool) -> None:
-    stop = _OLD_P_MIN if p_min is None and old else float(str(p_min or 0))
-    if stop > 0:
+def _early_stop(reading: Reading, given: Any, least: int | None, old: bool, options: Values | None) -> None:
+    """`options` are those of the embedded engine, which ends a draft as llama-server does; vLLM does not: None."""
+    stop = _OLD_P_MIN if given is None and old else reading.checked(_EarlyStop, {"spec_draft_p_min": given or 0}).p
+    if stop > 0 and given is None:
+        reading.said.append(Sentence("spec-draft-p-min is not given: {stop:g}, the default then, is taken.", stop=stop))
+    if stop > 0 and options is not None:
+        options["draft_p_min"] = stop
+    elif stop > 0:
         reading.said.append(
             Sentence(
-                "spec-draft-p-min {stop:g} is left out: it ended drafts where the draft model was unsure; presets "
-                "draft k tokens.",
-                stop=stop,
-            )
-            if p_min is not None
-            else Sentence(
-                "spec-draft-p-min {stop:g} (the default then) is left out: it ended drafts where the draft model was "
-                "unsure; presets draft k tokens.",
+                "spec-draft-p-min {stop:g} is left out: it ended drafts where the draft model was unsure; vLLM drafts "
+                "k tokens.",
                 stop=stop,
             )
         )
     if least:
         reading.said.append(Sentence("spec-draft-n-min {n} is left out: presets use every draft.", n=least))
+
+
+class _EarlyStop(BaseModel):
+    """The least probability that the draft model must give a token."""
+
+    p: float = Field(ge=0, le=1, alias="spec_draft_p_min")
 
 
 def _kind(reading: Reading, model: str | None) -> str | None:
@@ -241,6 +267,15 @@ def _sizes(reading: Reading, kind: str) -> tuple[int, int | None]:
     return (default if lookup is None else lookup), draft
 
 
+def _other_types(reading: Reading, kind: str | None) -> None:
+    """What is left of the n-gram types' settings: those of a type that is not used say nothing."""
+    rest = [key for key in reading.values if key.startswith("spec_ngram_")]
+    mine = f"spec_{kind.replace('-', '_')}_" if kind else "-"
+    found = {key: reading.values.pop(key) for key in rest}
+    if named := sorted(key for key, value in found.items() if key.startswith(mine) and str(value) != "1"):
+        reading.said.append(left_out_of("llama-server", named))
+
+
 def _sampling(reading: Reading) -> Values:
     given = {key: reading.values.pop(key) for key in _SAMPLING if key in reading.values}
     pinned = {key: value for key, value in _DEFAULTS.items() if key not in given}
@@ -266,9 +301,7 @@ def _order(reading: Reading, sampling: Values) -> None:
     window = reading.values.pop("repeat_last_n", None)
     penalised = sampling["repetition_penalty"] != 1 or sampling["presence_penalty"] or sampling["frequency_penalty"]
     if penalised and str(window) not in ("-1", str(WINDOW)):
-        reading.said.append(
-            Sentence("Penalties looked back {n} tokens there; here they look at everything.", n=window or 64)
-        )
+        reading.said.append(penalty_window(window or 64))
     order = reading.values.pop("sampler_seq", None)
     if order != ORDER and sampling["temperature"] not in (0, 1):
         reading.said.append(

@@ -6,13 +6,24 @@ from typing import Any
 from playground.errors import PlaygroundError
 from playground.exporters.ollama import PARAMETERS
 from playground.importers import Imported
-from playground.importers._reading import Reading, Values, engine_for, left_out_of, pinned_defaults
+from playground.importers._reading import (
+    Reading,
+    Values,
+    engine_for,
+    left_out_of,
+    penalty_window,
+    pinned_defaults,
+    taken,
+)
 from playground.sentence import Sentence
 
 TITLE = "Ollama"
 
 _FIELDS = {key: name for name, key in PARAMETERS.items()} | {"seed": "seed"}
 _DEFAULTS = {"temperature": 0.8, "top_k": 40, "top_p": 0.9, "min_p": 0.0}
+_WINDOW = 64
+"""Tokens that Ollama's penalties look back where nothing is said."""
+_PENALTIES = ("repeat_penalty", "presence_penalty", "frequency_penalty")
 _INSTRUCTION = re.compile(
     r"^[ \t]*(FROM|PARAMETER|SYSTEM|TEMPLATE|ADAPTER|LICENSE|MESSAGE|REQUIRES|DRAFT)\b[ \t]*", re.I | re.M
 )
@@ -39,12 +50,18 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
     if pinned := [key for key in _DEFAULTS if key not in raw]:
         values = ", ".join(f"{key} {_DEFAULTS[key]:g}" for key in pinned)
         reading.said.append(pinned_defaults("Ollama", values))
+    if "repeat_penalty" not in raw:
+        reading.said.append(
+            taken("repeat_penalty", 1, Sentence("it is not given, and Ollama has a default of its own"))
+        )
     if str(sampling.get("max_tokens", "")).startswith("-"):
         del sampling["max_tokens"]
     sampling |= {"stop": stops} if stops else {}
     length = reading.values.pop("num_ctx", None)
     options = {} if length is None else {"max_model_len": reading.whole("num_ctx", length)}
-    reading.values.pop("repeat_last_n", None)
+    window = reading.values.pop("repeat_last_n", _WINDOW)
+    if str(window) != "-1" and any(raw.get(key) is not None for key in _PENALTIES):
+        reading.said.append(penalty_window(window))
     speculation = None
     if k is not None and str(k) != "0":
         speculation = {"method": "mtp", "num_speculative_tokens": k, "model": None, "options": {}}

@@ -9,7 +9,7 @@ from playground.errors import PlaygroundError
 from playground.exporters._sglang_schema import ALGORITHMS, CHAINS, Preferred, Serve
 from playground.importers import Imported
 from playground.importers import _command as command
-from playground.importers._reading import NEUTRAL, NO_SAMPLING, Reading, Values, dtype, engine_for, located
+from playground.importers._reading import NEUTRAL, NO_SAMPLING, Reading, Values, dtype, engine_for, located, taken
 from playground.sentence import Sentence
 
 TITLE = "SGLang"
@@ -21,8 +21,12 @@ _SAME = {
     "speculative_draft_model": "speculative_draft_model_path",
 }  # fmt: skip
 _RENAMED = {"speculative_algo": "speculative_algorithm"}
+_SHORTEST = Sentence("NGRAM has no shortest match any more")
+_DEPTH = 18
+"""Of the trie where nothing is said: SGLang's default."""
+
 _GONE = {
-    "speculative_ngram_min_match_window_size": Sentence("NGRAM has no shortest match any more"),
+    "speculative_ngram_min_match_window_size": _SHORTEST,
     "speculative_ngram_branch_length": Sentence("NGRAM drafts as long as speculative-num-draft-tokens says"),
 }
 _SHARE = Sentence("a share for weights and KV cache alone, no one else's share means that")
@@ -206,7 +210,7 @@ def _block(reading: Reading, algorithm: str) -> int:
 
 def _ngram(reading: Reading, options: Values) -> int:
     tokens = reading.values.pop("speculative_num_draft_tokens", None)
-    depth = reading.values.pop("speculative_ngram_max_trie_depth", 18)
+    depth = reading.values.pop("speculative_ngram_max_trie_depth", None)
     breadth = reading.values.pop("speculative_ngram_max_bfs_breadth", 10)
     window = reading.values.pop("speculative_ngram_max_match_window_size", None)
     for name in ("speculative_num_steps", "speculative_eagle_topk"):
@@ -219,7 +223,11 @@ def _ngram(reading: Reading, options: Values) -> int:
     if reading.whole("speculative_ngram_max_bfs_breadth", breadth) > 1:
         reading.said.append(Sentence("NGRAM's drafts are trees here; presets draft chains."))
     k = max(1, reading.whole("speculative_num_draft_tokens", 12 if tokens is None else tokens) - 1)
-    longest = max(1, reading.whole("speculative_ngram_max_trie_depth", depth) - k)
+    longest = max(1, reading.whole("speculative_ngram_max_trie_depth", _DEPTH if depth is None else depth) - k)
+    if window is None and depth is None:
+        reading.said.append(
+            Sentence("speculative-ngram-max-trie-depth is not given: {n}, SGLang's default, is taken.", n=_DEPTH)
+        )
     if window is not None:
         longest = reading.whole("speculative_ngram_max_match_window_size", window)
         reading.said.append(
@@ -228,6 +236,8 @@ def _ngram(reading: Reading, options: Values) -> int:
             )
         )
     options |= {"prompt_lookup_max": longest, "prompt_lookup_min": 1}
+    reading.said.append(taken("prompt_lookup_min", 1, _SHORTEST))
+    reading.said.append(taken("match", "earliest", Sentence("NGRAM drafts from a trie, where matches have no order")))
     return k
 
 

@@ -11,7 +11,17 @@ from playground.exporters._trtllm_schema import DECODING
 from playground.exporters.tensorrt_llm import LEAST_TOKENS
 from playground.importers import Imported
 from playground.importers import _command as command
-from playground.importers._reading import NEUTRAL, NO_SAMPLING, Reading, Values, dtype, engine_for, left_out_of
+from playground.importers._reading import (
+    EARLIEST,
+    NEUTRAL,
+    NO_SAMPLING,
+    Reading,
+    Values,
+    dtype,
+    engine_for,
+    left_out_of,
+    taken,
+)
 from playground.sentence import Sentence
 
 TITLE = "TensorRT-LLM"
@@ -37,18 +47,19 @@ _OLD_NAMES = {
     "prompt_lookup_num_tokens": "max_draft_len",
 }
 _SECOND = Sentence("now sa_config.threshold, a second drafter that presets do not hold")
+_ONLY = Sentence("the only way by now")
 _CHAINS = Sentence("presets draft chains")
 _ONE_LENGTH = Sentence("presets hold one draft length for every load")
 _ALWAYS_ON = Sentence("presets never switch speculation off")
 _OF_DRAFT = Sentence("a property of the draft")
 _SHARED = Sentence("a pool that requests share")
-_GONE = {
+_GONE: dict[str, Sentence | None] = {
     "use_sa_spec": _SECOND,
-    "sa_spec_threshold": "now sa_config.threshold, a second drafter that presets do not hold",
-    "sa_config": "a second drafter beside the first, which presets do not hold",
-    "max_batch_size": "it is no key of speculative_config any more",
-    "eagle3_one_model": "the only way by now",
-    "mtp_eagle_one_model": "the only way by now",
+    "sa_spec_threshold": _SECOND,
+    "sa_config": Sentence("a second drafter beside the first, which presets do not hold"),
+    "max_batch_size": Sentence("it is no key of speculative_config any more"),
+    "eagle3_one_model": _ONLY,
+    "mtp_eagle_one_model": _ONLY,
     "use_mtp_vanilla": Sentence("how it is computed, not what"),
     "num_eagle_layers": Sentence("the same as max_draft_len"),
     "eagle_choices": Sentence("token trees are gone in 1.4; drafts are chains"),
@@ -214,11 +225,19 @@ def _speculation(reading: Reading) -> Values | None:
     if k is None:
         inner.said.append(Sentence("max_draft_len is not given: 1 is taken, set it by hand."))
     size = inner.values.pop("max_matching_ngram_size", None)
-    oldest = inner.values.pop("is_use_oldest", True)
+    oldest = inner.values.pop("is_use_oldest", None)
     if method == "ngram":
-        longest = inner.whole("max_matching_ngram_size", 2 if size is None else size)
-        options |= {"prompt_lookup_max": max(1, longest), "prompt_lookup_min": 1}
+        longest = max(1, inner.whole("max_matching_ngram_size", 2 if size is None else size))
+        options |= {"prompt_lookup_max": longest, "prompt_lookup_min": 1}
         options |= {"match": "most_recent"} if oldest is False else {}
+        if size is None:
+            inner.said.append(
+                Sentence("max_matching_ngram_size is not given: {n}, the default there, is taken.", n=longest)
+            )
+        shortest = Sentence("NGram matches down to one token; it has no minimum")
+        inner.said.append(taken("prompt_lookup_min", 1, shortest))
+        if oldest is None:
+            inner.said.append(taken("match", "earliest", EARLIEST))
     if inner.values.pop("use_rejection_sampling", False) is True:
         options["rejection_sample_method"] = "standard"
     model = inner.text("speculative_model")

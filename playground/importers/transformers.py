@@ -7,7 +7,7 @@ from typing import Any
 from playground.config import SamplingParams
 from playground.importers import Imported
 from playground.importers import _command as command
-from playground.importers._reading import Reading, Values, dtype, engine_for, left_out_of
+from playground.importers._reading import EARLIEST, Reading, Values, dtype, engine_for, left_out_of, taken
 from playground.importers._vllm_source import UNREADABLE, Literals, called, parsed
 from playground.sentence import Sentence
 
@@ -88,6 +88,12 @@ def _speculation(reading: Reading, draft: str | None, tree: ast.Module, literals
     lookup, longest = values.pop("prompt_lookup_num_tokens", None), values.pop("max_matching_ngram_size", None)
     if lookup is not None:
         options = {"prompt_lookup_max": 2 if longest is None else longest, "prompt_lookup_min": 1, "match": "earliest"}
+        if longest is None:
+            reading.said.append(
+                Sentence("max_matching_ngram_size is not given: {n}, the default there, is taken.", n=2)
+            )
+        why = Sentence("prompt lookup there matches down to one token")
+        reading.said += [taken("prompt_lookup_min", 1, why), taken("match", "earliest", EARLIEST)]
         return {"method": "ngram", "num_speculative_tokens": lookup, "model": None, "options": options}
     if draft is None:
         return None
@@ -111,6 +117,9 @@ def _sampling(reading: Reading, calls: list[ast.Call], literals: Literals) -> Va
     values = reading.values
     if values.pop("do_sample", None) is not True:
         sampling: Values = {"temperature": 0.0}
+        reading.said.append(
+            Sentence("do_sample is not on: temperature 0 is taken; top_p, top_k and min_p are not used there.")
+        )
         for key in ("temperature", "top_p", "top_k", "min_p"):
             values.pop(key, None)
     else:

@@ -28,6 +28,7 @@ from playground.importers._reading import (
     checked_as,
     left_out_of,
     located,
+    no_length,
     not_known,
     place,
     servers_own,
@@ -212,6 +213,8 @@ def _sampling(name: str, values: Values, raw: dict[str, Any], said: list[Sentenc
         sampling |= _request(request, said)
     elif not given:
         said.append(NO_SAMPLING)
+    if "max_tokens" not in sampling:
+        said.append(no_length())
     if values.get("generation_config", "auto") != "vllm" and not isinstance(request, dict):
         said.append(
             Sentence(

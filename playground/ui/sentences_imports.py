@@ -101,13 +101,41 @@ CHINESE: dict[str, str] = {
         "未给出 spec-draft-n-max：写明现在的默认值 {k}。"
     ),
     (
-        "spec-draft-p-min {stop:g} is left out: it ended drafts where the draft model was unsure; presets draft k "
-        "tokens."
-    ): ("略去 spec-draft-p-min {stop:g}：它在草稿模型没有把握时停止起草；预设总起草 k 个词元。"),
+        "spec-draft-p-min {stop:g} is left out: it ended drafts where the draft model was unsure; vLLM drafts k tokens."
+    ): ("略去 spec-draft-p-min {stop:g}：它在草稿模型没有把握时停止起草；vLLM 总起草 k 个词元。"),
+    "spec-draft-p-min is not given: {stop:g}, the default then, is taken.": (
+        "未给出 spec-draft-p-min：取当时的默认值 {stop:g}。"
+    ),
+    "It will run here on the engine {engine}, not on {system}: the embedded engine has no {what}.": (
+        "在此处将由引擎 {engine} 运行，而非 {system}：内置引擎没有 {what}。"
+    ),
+    "It will run here on the engine {engine}, not on {system}: that engine has all that the file asks for.": (
+        "在此处将由引擎 {engine} 运行，而非 {system}：文件所要求的该引擎都有。"
+    ),
     (
-        "spec-draft-p-min {stop:g} (the default then) is left out: it ended drafts where the draft model was unsure; "
-        "presets draft k tokens."
-    ): ("略去 spec-draft-p-min {stop:g}（当时的默认值）：它在草稿模型没有把握时停止起草；预设总起草 k 个词元。"),
+        "match most_recent is kept for such a server; vLLM takes the earliest match: leave it out to run the preset "
+        "here."
+    ): "为此类服务器保留 match most_recent；vLLM 取最早的匹配：若要在此处运行该预设，请去掉它。",
+    "max_tokens is not given: {n}, the default of a preset, is taken.": "未给出 max_tokens：取预设的默认值 {n}。",
+    "{key} {value} is taken: {why}.": "取 {key} {value}：{why}。",
+    "llama-server matches one length only": "llama-server 只匹配一种长度",
+    "llama-server takes the most recent match": "llama-server 取最近的匹配",
+    "vLLM has no other; llama-server takes the most recent match": "vLLM 只有这一种；llama-server 取最近的匹配",
+    "the default of a preset": "预设的默认值",
+    "it is not given, and Ollama has a default of its own": "未给出，而 Ollama 有自己的默认值",
+    "NGRAM drafts from a trie, where matches have no order": "NGRAM 从字典树起草，其中的匹配没有先后",
+    "speculative-ngram-max-trie-depth is not given: {n}, SGLang's default, is taken.": (
+        "未给出 speculative-ngram-max-trie-depth：取 SGLang 的默认值 {n}。"
+    ),
+    "max_matching_ngram_size is not given: {n}, the default there, is taken.": (
+        "未给出 max_matching_ngram_size：取那里的默认值 {n}。"
+    ),
+    "do_sample is not on: temperature 0 is taken; top_p, top_k and min_p are not used there.": (
+        "没有打开 do_sample：取温度 0；那里不用 top_p、top_k 与 min_p。"
+    ),
+    "a second drafter beside the first, which presets do not hold": "第一个之外的又一个起草器，预设没有这一项",
+    "it is no key of speculative_config any more": "它已不是 speculative_config 的键",
+    "the only way by now": "现在只有这一种方式",
     "draft_num_predict is read as method mtp, prediction layers inside the model.": (
         "draft_num_predict 读作方法 mtp，即模型自带的预测层。"
     ),
