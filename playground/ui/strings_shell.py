@@ -125,7 +125,7 @@ STRINGS: dict[str, dict[str, str]] = {
         "zh-CN": "永久删除 {n} 条运行？此操作无法撤销。",
     },
     "shell.status.stop": {"en": "finished", "zh-CN": "完成"},
-    "shell.status.length": {"en": "finished, at the limit", "zh-CN": "完成（达上限）"},
+    "shell.status.length": {"en": "done: token limit", "zh-CN": "完成：达上限"},
     "shell.status.cancelled": {"en": "stopped", "zh-CN": "已停止"},
     "shell.status.interrupted": {"en": "interrupted", "zh-CN": "中断"},
     "shell.status.error": {"en": "failed", "zh-CN": "失败"},
