@@ -304,6 +304,8 @@ class Playground:
         out: str | Path | None = None,
         name: str | None = None,
         overwrite: bool = False,
+        model_as: str = "",
+        draft_as: str = "",
         **options: Any,
     ) -> ExportOutput:
         """A run (with its evidence) or a preset as the files of a server.
@@ -312,9 +314,10 @@ class Playground:
             what: a result, a run or comparison id, a Preset, or a preset's name or path.
             to: a file of `playground/exporters/`. options: its choices (vllm: cap_max_tokens).
             out: folder to write to; without it nothing is written.
+            model_as, draft_as: what the server calls target and draft model (hub id, folder), where it is another name.
         """
         preset = self.preset_of(what, name)
-        done: Export = export_preset(preset, to, options)
+        done: Export = export_preset(preset, to, options, model_as=model_as, draft_as=draft_as)
         written = write_export(done, Path(out), overwrite=overwrite) if out is not None else []
         return ExportOutput(to, done.files, done.command, done.losses, done.versions, done.checked_by, tuple(written))
 
@@ -409,10 +412,14 @@ def export(
     out: str | Path | None = None,
     name: str | None = None,
     overwrite: bool = False,
+    model_as: str = "",
+    draft_as: str = "",
     **options: Any,
 ) -> ExportOutput:
     """See `Playground.export`."""
-    return _shared().export(what, to, out=out, name=name, overwrite=overwrite, **options)
+    return _shared().export(
+        what, to, out=out, name=name, overwrite=overwrite, model_as=model_as, draft_as=draft_as, **options
+    )
 
 
 def runs(search: str = "", *, limit: int = 50, **filters: Any) -> RunList:

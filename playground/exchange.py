@@ -5,7 +5,9 @@ Knows that there are exporters and importers, none of them by name.
 
 import difflib
 import io
+import stat
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path, PurePosixPath
@@ -18,11 +20,17 @@ from playground import exporters, importers
 from playground.config import Preset, checked
 from playground.errors import PlaygroundError
 from playground.exporters import Export
+from playground.exporters._served import served
 from playground.importers import Imported
-from playground.importers._text import decode, read_file
+from playground.importers._text import MAX_BYTES, decode, read_file
 from playground.importers._yaml import parse_documents, parse_json
 from playground.presets import explicit, write_whole
 from playground.registry import discover, extension
+
+_UNIX = 3
+"""The system whose permissions stand in a zip, whichever one it was written on."""
+
+_LARGEST_ZIP = 8 * MAX_BYTES
 
 _CODE = (".py", ".sh", ".bash", ".txt", ".cmd", ".ini", "modelfile")
 
@@ -33,14 +41,25 @@ def export_options(target: str) -> type[BaseModel]:
     return options
 
 
-def export_preset(preset: Preset, target: str = "preset", options: dict[str, Any] | None = None) -> Export:
+def export_preset(
+    preset: Preset,
+    target: str = "preset",
+    options: dict[str, Any] | None = None,
+    *,
+    model_as: str = "",
+    draft_as: str = "",
+) -> Export:
     """`preset` as the files of `target` (a file of `playground/exporters/`).
 
+    Args:
+        model_as: what the server calls the target model (hub id, folder, file); "" is as in the preset.
+        draft_as: the same for the draft model. What was measured is still told under the preset's own names.
+
     Raises:
-        PlaygroundError: no such target, an option it does not have, or a preset it cannot run.
+        PlaygroundError: no such target, an option it does not have, a name of no model, or a preset it cannot run.
     """
     module = _exporter(target)
-    preset = preset.model_copy(update={"config": explicit(preset.config)})
+    preset = served(preset.model_copy(update={"config": explicit(preset.config)}), model_as, draft_as)
     if not hasattr(module, "Options"):
         checked(_NoOptions, options or {}, where=f"the options of export target {target}")
         export: Export = module.export(preset)
@@ -50,24 +69,39 @@ def export_preset(preset: Preset, target: str = "preset", options: dict[str, Any
     return export
 
 
+def _is_zip(path: Path) -> bool:
+    return path.suffix.lower() == ".zip"
+
+
+def mode_of(name: str) -> int:
+    """Permissions of an exported file: scripts are there to be started."""
+    return 0o755 if name.endswith(".sh") else 0o644
+
+
 def write_export(export: Export, folder: Path, *, overwrite: bool = False) -> list[Path]:
     """Write the files of an export into `folder` (made if needed), each whole; or all as one file `*.zip`.
 
     Raises:
         PlaygroundError: a file is there already (without `overwrite`; nothing is then written), or cannot be written.
     """
-    if folder.suffix.lower() == ".zip":
+    if _is_zip(folder):
         return [_write_zip(export, folder, overwrite)]
     paths = [folder / name for name in export.files]
-    there = [path.name for path in paths if path.exists()]
-    if there and not overwrite:
-        raise PlaygroundError(
-            f"{folder} already holds {', '.join(there)}.", "Choose another folder, or overwrite.", code="file_exists"
-        )
     try:
+        if folder.exists() and not folder.is_dir():
+            raise PlaygroundError(
+                f"{folder} is a file, not a folder.", "Name a folder, or a file that ends in .zip.", code="file_exists"
+            )
+        there = [path.name for path in paths if path.exists()]
+        if there and not overwrite:
+            raise PlaygroundError(
+                f"{folder} already holds {', '.join(there)}.",
+                "Choose another folder, or overwrite them (--overwrite).",
+                code="file_exists",
+            )
         folder.mkdir(parents=True, exist_ok=True)
         for path, text in zip(paths, export.files.values(), strict=True):
-            write_whole(path, text)
+            write_whole(path, text, mode=mode_of(path.name))
     except OSError as error:
         raise PlaygroundError(
             f"The files cannot be written to {folder}: {error.strerror or error}.",
@@ -78,9 +112,11 @@ def write_export(export: Export, folder: Path, *, overwrite: bool = False) -> li
 
 
 def _write_zip(export: Export, path: Path, overwrite: bool) -> Path:
-    if path.exists() and not overwrite:
-        raise PlaygroundError(f"{path} is there already.", "Choose another name, or overwrite.", code="file_exists")
     try:
+        if path.exists() and not overwrite:
+            raise PlaygroundError(
+                f"{path} is there already.", "Choose another name, or overwrite it (--overwrite).", code="file_exists"
+            )
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(zipped(export))
     except OSError as error:
@@ -95,8 +131,46 @@ def zipped(export: Export) -> bytes:
     memory = io.BytesIO()
     with zipfile.ZipFile(memory, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in export.files.items():
-            archive.writestr(zipfile.ZipInfo(name), text.encode())
+            entry = zipfile.ZipInfo(name)
+            entry.create_system, entry.external_attr = _UNIX, (stat.S_IFREG | mode_of(name)) << 16
+            archive.writestr(entry, text.encode(), zipfile.ZIP_DEFLATED)
     return memory.getvalue()
+
+
+def files_there(export: Export, path: Path) -> dict[str, str]:
+    """The texts that an earlier export left in a folder or zip, of the files that `export` has too.
+
+    Raises:
+        PlaygroundError: nothing is there, or it cannot be read: then nothing is known of what differs.
+    """
+    if _is_zip(path):
+        return _files_in_zip(export, path)
+    try:
+        there = {entry.name for entry in path.iterdir()}
+    except OSError as error:
+        raise PlaygroundError(
+            f"{path} cannot be compared with: {error.strerror or error}.",
+            "Name the folder or .zip of an earlier export by --out.",
+            code="bad_file",
+        ) from None
+    return {name: decode(str(path / name), read_file(path / name)) for name in export.files if name in there}
+
+
+def _files_in_zip(export: Export, path: Path) -> dict[str, str]:
+    content, found = io.BytesIO(read_file(path, limit=_LARGEST_ZIP)), dict[str, str]()
+    try:
+        with zipfile.ZipFile(content) as archive:
+            for name in [name for name in archive.namelist() if name in export.files]:
+                with archive.open(name) as file:
+                    found[name] = decode(f"{path}, {name}", file.read(MAX_BYTES + 1))
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
+        # The last two: it wants a password, or is packed in a way that this Python does not know.
+        raise PlaygroundError(
+            f"{path} cannot be read as a zip: {error}.",
+            "Name the folder or .zip of an earlier export by --out.",
+            code="bad_file",
+        ) from None
+    return found
 
 
 def changes(before: Mapping[str, str], export: Export) -> str:

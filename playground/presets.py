@@ -156,7 +156,7 @@ def preset_from_run(store: "Store", run_id: str, name: str, description: str = "
         raise config_error(error, "the preset") from None
 
 
-def write_whole(path: Path, text: Iterable[str], *, overwrite: bool = True) -> None:
+def write_whole(path: Path, text: Iterable[str], *, overwrite: bool = True, mode: int = 0o644) -> None:
     """Write text, whole or in pieces, beside and move it into place: nobody ever reads half a file. Raises OSError."""
     if not overwrite:
         path.open("x").close()  # claims the name against another writer at this very moment
@@ -166,7 +166,7 @@ def write_whole(path: Path, text: Iterable[str], *, overwrite: bool = True) -> N
             file.writelines([text] if isinstance(text, str) else text)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(scratch, 0o644)  # a scratch file is born readable by its owner alone
+        os.chmod(scratch, mode)  # a scratch file is born readable by its owner alone
         os.replace(scratch, path)
     except BaseException:
         Path(scratch).unlink(missing_ok=True)

@@ -402,7 +402,7 @@ def test_what_was_measured_is_exported_and_read_back(shell: Shell, pair: dict[st
     code, out, err = shell("export", "--preset", "from-server", "--to", "vllm")
     assert code == 0
     assert "speculative-config:" in out
-    assert "Start with: vllm serve --config from-server.vllm.yaml" in err
+    assert "start with: vllm serve --config from-server.vllm.yaml" in err
     ours = shell.json("export", "--run", spec, "--to", "preset", "--out", str(tmp_path), "--name", "mine")
     again = shell.json("run", "--preset", ours["written"][0], "--prompt", "Tell me\x1b[2J")
     assert again["config"] == pair["config"], "import gives the same run back"

@@ -1,14 +1,21 @@
 """TensorRT-LLM, SGLang, llama.cpp, Ollama, Transformers and containers: one test for each trap of their formats."""
 
+import io
+import json
 import shlex
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock, call
 
 import pytest
 import yaml
 
 from playground.config import Preset
 from playground.errors import PlaygroundError
-from playground.exchange import changes, export_preset, write_export, zipped
+from playground.exchange import changes, export_preset, files_there, import_text, write_export, zipped
 from playground.exporters import Export
 from playground.exporters._llama_schema import Serve as LlamaServe
 from playground.exporters._llama_schema import escaped, unescaped
@@ -147,6 +154,12 @@ def test_the_range_of_lookups_that_is_left() -> None:
     file = sglang(NGRAM)
     assert file["speculative-ngram-max-trie-depth"] == 4 + 8
     assert file["speculative-ngram-max-bfs-breadth"] == 1
+    assert file["speculative-ngram-min-bfs-breadth"] == 1
+    made = export_preset(NGRAM, "sglang")
+    for name in ("golden-ngram.sglang.yaml", "golden-ngram.sglang.sh"):
+        rewrites = " ".join(import_text(name, made.files[name], beside=made.files).rewrites)
+        assert "breadth" not in rewrites, "breadth 1 is a chain, which is what a preset drafts: nothing is left out"
+        assert "trees" not in rewrites
     assert losses(export_preset(NGRAM, "sglang"))["speculation.options.prompt_lookup_min"] == "dropped"
 
 
@@ -277,16 +290,58 @@ def test_dollars_are_not_variables() -> None:
     odd = with_(NGRAM, target="org/$HOME")
     compose = yaml.safe_load(export_preset(odd, "docker").files["compose.yaml"])
     assert "org/$$HOME" in compose["services"]["golden-ngram"]["command"]
-    pod = next(yaml.safe_load_all(export_preset(odd, "kubernetes").files["golden-ngram.k8s.yaml"]))
-    assert "org/$$HOME" in pod["spec"]["template"]["spec"]["containers"][0]["args"]
+    pod = pod_of(export_preset(odd, "kubernetes"))
+    assert "org/$$HOME" in pod["containers"][0]["args"]
+    folder = export_preset(with_(NGRAM, target="/models/$HOME"), "docker").files["compose.yaml"]
+    assert yaml.safe_load(folder)["services"]["golden-ngram"]["volumes"][1]["source"] == "/models/$$HOME"
+
+
+PACKAGE = "arctic-inference==0.1.1"
+
+
+def pod_of(export: Export) -> dict[str, Any]:
+    documents = {item["kind"]: item for item in yaml.safe_load_all(of(export, ".k8s.yaml"))}
+    pod = documents["Deployment"]["spec"]["template"]["spec"]
+    assert isinstance(pod, dict)
+    return pod
 
 
 def test_suffix_brings_its_package_along() -> None:
     suffix = with_(NGRAM, method="suffix", options={})
     made = export_preset(suffix, "docker")
-    assert "arctic-inference==0.1.1" in made.files["Dockerfile"]
+    assert PACKAGE in made.files["Dockerfile"]
     assert yaml.safe_load(made.files["compose.yaml"])["services"]["golden-ngram"]["build"] == "."
-    assert "arctic-inference" in str(export_preset(suffix, "kubernetes").losses)
+    assert "speculation.method" not in losses(made), "the image that it builds has the package"
+    assert losses(export_preset(suffix, "vllm"))["speculation.method"] == "needs-input"
+
+
+def test_a_pod_installs_what_its_image_lacks_before_the_server_starts() -> None:
+    """The stock image has no arctic-inference, without which vLLM does not start with method suffix."""
+    pod = pod_of(export_preset(with_(NGRAM, method="suffix", options={}), "kubernetes"))
+    [install], server = pod["initContainers"], pod["containers"][0]
+    assert install["command"][:4] == ["python3", "-m", "pip", "install"]
+    assert install["command"][-1] == PACKAGE
+    assert install["image"] == server["image"], "built by the Python that will import it"
+    folder = install["command"][-2]
+    assert {"name": "PYTHONPATH", "value": folder} in server["env"]
+    for container in (install, server):
+        assert {"name": "packages", "mountPath": folder} in container["volumeMounts"]
+    assert {"name": "packages", "emptyDir": {}} in pod["volumes"]
+    assert "initContainers" not in pod_of(export_preset(NGRAM, "kubernetes"))
+
+
+@pytest.mark.parametrize("flavour", ["production-stack", "llm-d"])
+def test_a_chart_names_an_image_that_is_still_to_be_built(flavour: str) -> None:
+    """No image can be called so, in capitals: it cannot start before it was built with the package."""
+    made = export_preset(with_(NGRAM, method="suffix", options={}), "kubernetes", {"flavour": flavour})
+    assert PACKAGE in made.files["Dockerfile"]
+    assert "vllm/vllm-openai" not in body(of(made, ".values.yaml"))
+    assert "REGISTRY/golden-ngram" in body(of(made, ".values.yaml"))
+    assert made.command.startswith("docker build -t REGISTRY/golden-ngram:v0.32.0 . && docker push REGISTRY/")
+    assert losses(made)["speculation.method"] == "needs-input"
+    plain = export_preset(NGRAM, "kubernetes", {"flavour": flavour})
+    assert "Dockerfile" not in plain.files
+    assert "vllm/vllm-openai" in body(of(plain, ".values.yaml"))
 
 
 @pytest.mark.parametrize("way", WAYS, ids=name_of)
@@ -343,12 +398,46 @@ def test_charts_hear_everything_once() -> None:
 
 def test_probes_wait_for_a_model_to_load() -> None:
     documents = list(yaml.safe_load_all(export_preset(BASELINE, "kubernetes").files["golden-baseline.k8s.yaml"]))
-    assert [document["kind"] for document in documents] == ["Deployment", "Service"]
-    container = documents[0]["spec"]["template"]["spec"]["containers"][0]
+    assert [document["kind"] for document in documents] == ["PersistentVolumeClaim", "Deployment", "Service"]
+    container = documents[1]["spec"]["template"]["spec"]["containers"][0]
     startup = container["startupProbe"]
     assert startup["failureThreshold"] * startup["periodSeconds"] >= 1800
     assert {"readinessProbe", "livenessProbe"} <= container.keys()
     assert container["resources"]["limits"] == {"nvidia.com/gpu": 1}
+
+
+@pytest.mark.parametrize("program", ["vllm", "sglang", "tensorrt_llm", "llama_cpp"])
+def test_a_model_is_fetched_once(program: str) -> None:
+    """A new pod or container finds it where the one before put it."""
+    made = export_preset(BASELINE, "kubernetes", {"program": program})
+    claim = next(yaml.safe_load_all(of(made, ".k8s.yaml")))
+    assert claim["spec"]["accessModes"] == ["ReadWriteOnce"]
+    pod = pod_of(made)
+    [volume] = [item for item in pod["volumes"] if "persistentVolumeClaim" in item]
+    assert volume["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
+    [path] = [item["mountPath"] for item in pod["containers"][0]["volumeMounts"] if item["name"] == volume["name"]]
+    compose = yaml.safe_load(export_preset(BASELINE, "docker", {"program": program}).files["compose.yaml"])
+    assert compose["services"]["golden-baseline"]["volumes"] == [f"huggingface:{path}"]
+    cached = "/root/.cache/llama.cpp" if program == "llama_cpp" else "/root/.cache/huggingface"
+    assert f"{cached}/".startswith(f"{path}/")
+    assert "emptyDir" in of(made, ".k8s.yaml").split("apiVersion")[0], "the other choice stands in its comment"
+    local = export_preset(with_(NGRAM, target="/models/m"), "kubernetes", {"program": program})
+    assert "PersistentVolumeClaim" not in of(local, ".k8s.yaml")
+
+
+@pytest.mark.parametrize(
+    ("target", "choice", "words"),
+    [
+        ("docker", {}, "into a file .env"),
+        ("kubernetes", {}, "create secret generic huggingface --from-literal=token="),
+        ("kubernetes", {"flavour": "production-stack"}, "hf_token: {secretName: huggingface, secretKey: token}"),
+        ("kubernetes", {"flavour": "llm-d"}, "create secret generic huggingface --from-literal=HF_TOKEN="),
+    ],
+)
+def test_where_a_gated_models_token_goes(target: str, choice: dict[str, Any], words: str) -> None:
+    first = next(iter(export_preset(NGRAM, target, choice).files.values()))
+    head = " ".join(line.removeprefix("#").strip() for line in first.splitlines() if line.startswith("#"))
+    assert words in head
 
 
 def test_ollama_says_what_it_can_and_refuses_the_rest() -> None:
@@ -371,3 +460,199 @@ def test_one_zip_and_a_diff(tmp_path: Any) -> None:
     difference = changes(made.files, export_preset(with_(NGRAM, num_speculative_tokens=9), "vllm"))
     assert "-  num_speculative_tokens: 8" in difference
     assert "+  num_speculative_tokens: 9" in difference
+
+
+@pytest.mark.parametrize("place", ["folder", "all.zip"])
+def test_an_earlier_export_is_found_again(place: str, tmp_path: Path) -> None:
+    made = export_preset(NGRAM, "vllm")
+    write_export(made, tmp_path / place)
+    assert files_there(made, tmp_path / place) == made.files
+    assert files_there(export_preset(NGRAM, "sglang"), tmp_path / place).keys() == {"golden-ngram.request.json"}
+
+
+def corrupt(path: Path) -> None:
+    """Its entries are there, and what is in them is not."""
+    write_export(export_preset(NGRAM, "vllm"), path)
+    content = bytearray(path.read_bytes())
+    content[60:400] = bytes(340)
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("place", "make"),
+    [
+        ("cut.zip", lambda path: path.write_bytes(b"PK\x03\x04 and no more")),
+        ("corrupt.zip", corrupt),
+        ("empty.zip", lambda path: path.write_bytes(b"")),
+        ("folder.zip", lambda path: path.mkdir()),
+        ("missing.zip", lambda path: None),
+        ("missing", lambda path: None),
+        ("file.txt", lambda path: path.write_text("no folder")),
+        ("loop", lambda path: path.symlink_to(path)),
+        ("binary", lambda path: (path.mkdir(), (path / "golden-ngram.vllm.yaml").write_bytes(b"\xff\xfe\xff"))),
+        ("inside", lambda path: (path.mkdir(), (path / "golden-ngram.vllm.yaml").mkdir())),
+    ],
+)
+def test_what_cannot_be_read_is_not_taken_for_empty(place: str, make: Callable[[Path], Any], tmp_path: Path) -> None:
+    make(tmp_path / place)
+    with pytest.raises(PlaygroundError) as error:
+        files_there(export_preset(NGRAM, "vllm"), tmp_path / place)
+    assert place in error.value.message
+    assert error.value.hint
+
+
+def test_scripts_can_be_started_at_once(tmp_path: Path) -> None:
+    made = export_preset(NGRAM, "vllm")
+    for path in write_export(made, tmp_path / "out"):
+        assert path.stat().st_mode & 0o777 == (0o755 if path.suffix == ".sh" else 0o644), path.name
+    with zipfile.ZipFile(io.BytesIO(zipped(made))) as archive:
+        modes = {entry.filename: entry.external_attr >> 16 & 0o777 for entry in archive.infolist()}
+    assert modes == {name: 0o755 if name.endswith(".sh") else 0o644 for name in made.files}
+
+
+def test_what_is_there_is_kept_and_the_way_to_replace_it_said(tmp_path: Path) -> None:
+    made = export_preset(NGRAM, "vllm")
+    for place in (tmp_path / "out", tmp_path / "out.zip"):
+        write_export(made, place)
+        with pytest.raises(PlaygroundError) as error:
+            write_export(made, place)
+        assert "--overwrite" in error.value.hint
+        write_export(made, place, overwrite=True)
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(PlaygroundError, match="is a file, not a folder"):
+        write_export(made, tmp_path / "notes.txt", overwrite=True)
+
+
+# -- the server's own names of the models -----------------------------------------------------------------------------
+
+HERE, THERE = "smollm2-135m", "HuggingFaceTB/SmolLM2-135M-Instruct"
+MEASURED = with_(DRAFT_MODEL, target=HERE, model="/home/me/draft").model_copy(update={"evidence": DRAFT_MODEL.evidence})
+
+
+@pytest.mark.parametrize("way", WAYS, ids=name_of)
+def test_a_server_gets_the_names_it_knows(way: tuple[str, dict[str, Any]]) -> None:
+    """Nothing is left to settle by hand, every file holds the server's name, and what was measured is still told."""
+    target, choice = way
+    preset = BASELINE if target == "ollama" else MEASURED
+    names = {"model_as": "org/there-GGUF"} if preset is BASELINE else {"model_as": THERE, "draft_as": "org/draft"}
+    if target == "preset":
+        with pytest.raises(PlaygroundError, match="as they were measured"):
+            export_preset(preset, target, choice, **names)
+        return
+    made = export_preset(preset, target, choice, **names)
+    assert not [loss for loss in made.losses if loss.level == "needs-input" and loss.field in NAMES_OF_MODELS]
+    server = "\n".join(body(text) for text in made.files.values())
+    assert preset.config.target not in server
+    assert all(name in server for name in names.values())
+    for name, text in made.files.items():
+        if not name.endswith(".json"):
+            opening = text.removesuffix(body(text))
+            assert f"target: here {names['model_as']}, as the server knows it; in the preset" in opening
+            assert preset.config.target in opening
+    if target != "ollama":
+        assert losses(export_preset(preset, target, choice))["target"] == "needs-input"
+
+
+NAMES_OF_MODELS = ("target", "speculation.model")
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [("vllm", "served"), ("vllm", "/srv/m"), ("llama_cpp", "/srv/m.gguf"), ("llama_cpp", "org/m-GGUF:Q4_K_M"),
+     ("transformers", "local"), ("ollama", "smollm2"), ("docker", "/srv/m")],
+)  # fmt: skip
+def test_a_name_that_was_given_is_not_asked_for_again(target: str, name: str) -> None:
+    assert "target" not in losses(export_preset(BASELINE, target, model_as=name))
+
+
+def test_what_no_name_can_mend_is_still_said() -> None:
+    """A pod has no such folder, a chart fetches from the hub, and llama-server reads no safetensors."""
+    assert losses(export_preset(BASELINE, "kubernetes", model_as="/srv/m"))["target"] == "needs-input"
+    assert losses(export_preset(BASELINE, "kubernetes", {"flavour": "llm-d"}, model_as="/srv/m"))["target"]
+    assert losses(export_preset(BASELINE, "llama_cpp", model_as="/srv/m"))["target"] == "needs-input"
+    assert losses(export_preset(BASELINE, "vllm", model_as="/srv/m.gguf"))["target"] == "needs-input"
+
+
+def test_a_folder_of_the_host_is_bound_into_its_container() -> None:
+    made = export_preset(MEASURED, "docker", model_as="/srv/target", draft_as="/srv/draft")
+    volumes = yaml.safe_load(made.files["compose.yaml"])["services"]["golden-draft"]["volumes"]
+    assert [(item["source"], item["target"], item["read_only"]) for item in volumes[1:]] == [
+        ("/srv/target", "/srv/target", True),
+        ("/srv/draft", "/srv/draft", True),
+    ]
+    assert not volumes[1]["bind"]["create_host_path"], "a folder that is not there is an error"
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ({"draft_as": "org/draft"}, "drafts without a model"),
+        ({"model_as": "a\nb"}, "is no name of a model"),
+        ({"model_as": "a\u202eb"}, "is no name of a model"),
+        ({"model_as": " a"}, "is no name of a model"),
+        ({"model_as": "--trust-remote-code"}, "taken for a flag"),
+    ],
+)
+def test_what_is_no_name_is_refused(names: dict[str, str], words: str) -> None:
+    with pytest.raises(PlaygroundError, match=words) as error:
+        export_preset(NGRAM, "vllm", **names)
+    assert error.value.hint
+
+
+def test_requests_to_llama_server_choose_by_the_name_of_its_preset_file() -> None:
+    made = export_preset(NGRAM, "llama_cpp")
+    assert json.loads(made.files["golden-ngram.request.json"])["model"] == "golden-ngram"
+    assert "[golden-ngram]" in of(made, ".llama.ini")
+
+
+# -- what cannot be seen ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("hidden", ["\u202e", "\n", "\x1b", "\u2028", "\ufeff"])
+def test_what_cannot_be_seen_is_shown_by_its_number(hidden: str) -> None:
+    """In comments, and in YAML wherever it is not the line end of a text."""
+    preset = with_(NGRAM, target=f"org/a{hidden}b", system_prompt=f"一{hidden}b", chat=True)
+    for target in ("vllm", "sglang", "tensorrt_llm", "preset"):
+        for name, text in export_preset(preset.model_copy(update={"description": f"a{hidden}b"}), target).files.items():
+            comments = "".join(line for line in text.splitlines(keepends=True) if line.startswith("#"))
+            assert hidden == "\n" or hidden not in comments, name
+            assert hidden == "\n" or not name.endswith((".yaml", ".py", ".json")) or hidden not in text, name
+            if name.endswith(".yaml") and target != "tensorrt_llm":
+                assert f"org/a{hidden}b" in yaml.safe_load(text).values() or target == "preset"
+    bare = export_preset(with_(NGRAM, target=f"a{hidden}b"), "vllm").files["golden-ngram.vllm.yaml"]
+    assert f"“a‹U+{ord(hidden):04X}›b” is only a name" in bare
+
+
+def test_joiners_and_other_scripts_stay_as_they_are() -> None:
+    text = "可以 \U0001f469\u200d\U0001f4bb"
+    preset = with_(NGRAM, system_prompt=text, chat=True)
+    assert text in of(export_preset(preset, "preset"), ".yaml")
+
+
+# -- Transformers -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cuda", "mps", "device"), [(True, False, "cuda"), (False, True, "mps"), (False, False, "cpu")]
+)
+def test_models_and_prompt_go_to_the_fastest_device_there_is(
+    cuda: bool, mps: bool, device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The script runs for real in another test; here its libraries stand in for machines this one is not."""
+    torch, transformers = MagicMock(), MagicMock()
+    torch.cuda.is_available.return_value = cuda
+    torch.backends.mps.is_available.return_value = mps
+    loaded = [MagicMock(name="target"), MagicMock(name="draft")]
+    load = transformers.AutoModelForCausalLM.from_pretrained
+    load.side_effect = list(loaded)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setitem(sys.modules, "transformers", transformers)
+    exec(of(export_preset(DRAFT_MODEL, "transformers"), ".py"), {})  # noqa: S102 - our own script
+    assert load.call_count == 2
+    assert "device_map" not in str(load.mock_calls), "that would need accelerate"
+    for model in loaded:
+        model.to.assert_called_once_with(device)
+    prompt = transformers.AutoTokenizer.from_pretrained.return_value.apply_chat_template.return_value
+    prompt.to.assert_called_once_with(device)
+    assert loaded[0].mock_calls[0] == call.to(device), "before it generates"
+    assert loaded[0].generate.called

@@ -20,17 +20,18 @@ from playground.exchange import (
     export_dict,
     export_options,
     export_preset,
+    files_there,
     import_file,
     import_text,
     write_export,
 )
 from playground.exporters import Export
 from playground.exporters.preset import preset_yaml
-from playground.importers._text import MAX_BYTES, decode, name_from, read_file
+from playground.importers._text import MAX_BYTES, name_from
 from playground.presets import delete_preset, list_presets, load_preset, preset_from_run, save_preset
 from playground.registry import names
 from playground.settings import load_settings
-from playground.terminal import sanitised
+from playground.terminal import in_one_line, sanitised
 from playground.validation import TIERS, Check, check
 
 
@@ -42,6 +43,13 @@ def add_export_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", default="vllm", metavar="TARGET", help=f"one of {', '.join(targets)} (default: vllm)")
     parser.add_argument("--out", metavar="DIR", help="folder, or file .zip, to write to; else the files are printed")
     parser.add_argument("--name", metavar="NAME", help="what the preset is called in the files")
+    parser.add_argument(
+        "--model-as",
+        metavar="MODEL",
+        default="",
+        help="the target's name or path where the server runs (a hub id, ...)",
+    )
+    parser.add_argument("--draft-as", metavar="MODEL", default="", help="the same for the draft model")
     parser.add_argument("--overwrite", action="store_true", help="replace files that are there")
     parser.add_argument("--diff", action="store_true", help="show what differs from the files in --out; write nothing")
     parser.add_argument(
@@ -65,24 +73,25 @@ def export(args: argparse.Namespace, out: Output) -> int:
     preset = _measured(args.run, args.name) if args.run else load_preset(args.preset, load_settings())
     if args.name and not args.run:
         preset = _named(preset, args.name)
-    done = export_preset(preset, args.to, dict(pair_of(option) for option in args.option))
+    options = dict(pair_of(option) for option in args.option)
+    done = export_preset(preset, args.to, options, model_as=args.model_as, draft_as=args.draft_as)
     checks = [one for tier in TIERS if tier <= args.check for one in check(done, args.to, tier)]
-    difference = changes(_files_there(done, args.out), done) if args.diff else None
+    difference = changes(_before(done, args.out), done) if args.diff else None
     written = write_export(done, Path(args.out), overwrite=args.overwrite) if args.out and not args.diff else []
     if not out.as_json:
-        _show_export(done, checks, written, difference, out)
+        named = {field for field, name in (("target", args.model_as), ("speculation.model", args.draft_as)) if name}
+        _show_export(done, checks, written, difference, named, out)
     more = {} if difference is None else {"diff": difference}
     told = {"checks": [asdict(one) for one in checks], "written": [str(path) for path in written]}
     out.result({"target": args.to, **export_dict(done), **told, **more})
     return FAILED if any(one.outcome == "refused" for one in checks) else OK
 
 
-def _files_there(done: Export, folder: str | None) -> dict[str, str]:
-    """The texts that an earlier export left in the folder."""
-    if not folder:
-        raise PlaygroundError("--diff compares with files of an earlier export.", "Name their folder by --out.")
-    paths = {name: Path(folder) / name for name in done.files}
-    return {name: decode(name, read_file(path)) for name, path in paths.items() if path.exists()}
+def _before(done: Export, path: str | None) -> dict[str, str]:
+    """The texts that an earlier export left there."""
+    if not path:
+        raise PlaygroundError("--diff compares with files of an earlier export.", "Name their folder or zip by --out.")
+    return files_there(done, Path(path))
 
 
 def add_import_flags(parser: argparse.ArgumentParser) -> None:
@@ -106,7 +115,7 @@ def import_(args: argparse.Namespace, out: Output) -> int:
     preset = _named(imported.preset, args.save) if args.save else imported.preset
     saved = save_preset(preset, load_settings(), overwrite=args.overwrite) if args.save else None
     for sentence in imported.rewrites:
-        out.side.print(f"note: {sanitised(sentence)}")
+        out.side.print(in_one_line(f"note: {sentence}"))
     if saved is None:
         out.line(preset_yaml(preset).rstrip("\n"))
     else:
@@ -168,7 +177,10 @@ def _named(preset: Preset, name: str) -> Preset:
     return checked(Preset, preset.model_dump() | {"name": name}, where="the preset")
 
 
-def _show_export(done: Export, checks: list[Check], written: list[Path], difference: str | None, out: Output) -> None:
+def _show_export(
+    done: Export, checks: list[Check], written: list[Path], difference: str | None, named: set[str], out: Output
+) -> None:
+    """`named`: fields of the models whose names on the server were given."""
     if difference is not None:
         out.line(difference.rstrip("\n") or "Nothing differs.")
     elif written:
@@ -177,14 +189,22 @@ def _show_export(done: Export, checks: list[Check], written: list[Path], differe
     else:
         for name, text in done.files.items():
             out.line(f"--- {name}\n{text}")
-    for loss in done.losses:
-        out.side.print(f"{loss.level}: {sanitised(loss.field)}: {sanitised(loss.reason)}.")
+    remarks = [f"{loss.level}: {loss.field}: {loss.reason}." for loss in done.losses]
     if done.versions:
-        out.side.print(f"For {done.versions}.")
+        remarks.append(f"For {done.versions}.")
     for one in checks:
-        detail = f" ({sanitised(one.detail)})" if one.detail else ""
-        out.side.print(f"Check {one.tier}, {sanitised(one.by)}: {one.outcome.replace('-', ' ')}{detail}.")
-    out.side.print(f"Start with: {done.command}")
+        detail = f" ({one.detail})" if one.detail else ""
+        remarks.append(f"Check {one.tier}, {one.by}: {one.outcome.replace('-', ' ')}{detail}.")
+    missing = {loss.field for loss in done.losses if loss.level == "needs-input"}
+    if flags := [flag for field, flag in _NAMED_BY.items() if field in missing - named]:
+        remarks.append(f"What the server calls its models is said by {' and '.join(flags)}.")
+    remarks.append(f"{'First settle what needs input; then start' if missing else 'Start'} with: {done.command}")
+    for remark in remarks:
+        out.side.print(in_one_line(remark))
+
+
+_NAMED_BY = {"target": "--model-as", "speculation.model": "--draft-as"}
+"""Field of a loss -> the flag that settles it."""
 
 
 def _entry_dict(entry: Any) -> dict[str, Any]:

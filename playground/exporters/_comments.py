@@ -5,13 +5,17 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from playground.config import Evidence
+from playground.config import Preset
 from playground.exporters import Loss
+from playground.exporters._served import names_measured
 from playground.exporters._yaml import WIDTH, one_line
 
 
-def evidence_block(evidence: Evidence | None) -> Iterator[str]:
-    """The evidence as plain lines; "" is an empty line."""
+def evidence_block(preset: Preset) -> Iterator[str]:
+    """What was measured, under which names, as plain lines; "" is an empty line."""
+    for field, measured, here in names_measured(preset):
+        yield f"{field}: here {one_line(here)}, as the server knows it; in the preset {one_line(measured)}."
+    evidence = preset.evidence
     if evidence is None:
         yield "No measurement stands behind this preset."
         return
@@ -31,15 +35,24 @@ def losses_block(losses: Iterable[Loss]) -> Iterator[str]:
     if grouped:
         yield "Not carried over as it is:"
         for (level, reason), names in grouped.items():
-            line = f"{one_line(', '.join(names))} ({level}): {one_line(reason)}."
-            yield from textwrap.wrap(
-                line,
-                WIDTH,
-                initial_indent="  ",
-                subsequent_indent="    ",
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
+            yield from _lines(f"{one_line(', '.join(names))} ({level}): {one_line(reason)}.", "  ", "    ")
+
+
+def wrapped(notes: Iterable[str]) -> Iterator[str]:
+    """Sentences, each from a line of its own."""
+    for note in notes:
+        yield from _lines(one_line(note), "", "  ")
+
+
+def _lines(text: str, first: str, more: str) -> list[str]:
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=more,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _shown(value: Any) -> str:

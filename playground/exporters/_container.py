@@ -55,6 +55,18 @@ def command(server: Server) -> list[str]:
     return [*(server.in_image or server.program), *words, "--host", "0.0.0.0", "--port", str(server.port)]
 
 
+def dockerfile(server: Server) -> str:
+    """What makes an image with the package that the server's own lacks."""
+    return f"FROM {server.image}\nRUN python3 -m pip install --no-cache-dir '{server.install}'\n"
+
+
+def models(preset: Preset, server: Server) -> dict[str, str]:
+    """Field -> the model it names, of target and draft; a draft only where the server is told of it."""
+    spec = preset.config.speculation
+    draft = {"speculation.model": spec.model} if spec and spec.model and "speculation.model" in server.written else {}
+    return {"target": preset.config.target, **draft}
+
+
 def dns_name(name: str) -> str:
     """A preset's name as Kubernetes and compose take names."""
     return name.replace(".", "-").replace("_", "-").strip("-")[:50].strip("-") or "preset"

@@ -6,14 +6,20 @@ Plain data in, plain data out; read from production-stack 0.1.12 and llm-d-model
 from typing import Any
 
 from playground.config import Preset
-from playground.exporters._container import FOLDER, command, dns_name
+from playground.exporters._container import FOLDER, command, dns_name, models
+from playground.exporters._ledger import is_path
 from playground.exporters._server import Server
 
 GPU = "nvidia.com/gpu"
+DISK = "100Gi"
+"""What a copy claims for the models it fetches: a guess, said in the file's comment."""
+
+PACKAGES = "/packages"
+"""Where a package comes that the image lacks."""
 
 
 def plain(preset: Preset, server: Server, count: int) -> list[dict[str, Any]]:
-    """Deployment, Service, and a ConfigMap where the server reads a file."""
+    """Deployment, Service, a claim for the models it fetches, and a ConfigMap where the server reads a file."""
     name = dns_name(preset.name)
     labels = {"app": name}
     first, *rest = command(server)
@@ -37,7 +43,13 @@ def plain(preset: Preset, server: Server, count: int) -> list[dict[str, Any]]:
         "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}],
     }
     pod: dict[str, Any] = {"containers": [container], "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory"}}]}
-    documents = []
+    documents: list[dict[str, Any]] = []
+    if fetches(preset, server):
+        documents.append(_claim(name))
+        container["volumeMounts"].append({"name": "models", "mountPath": server.cache})
+        pod["volumes"].append({"name": "models", "persistentVolumeClaim": {"claimName": f"{name}-models"}})
+    if server.install:
+        _install(server, container, pod)
     if server.config:
         file, content = server.config
         documents.append(
@@ -66,6 +78,50 @@ def plain(preset: Preset, server: Server, count: int) -> list[dict[str, Any]]:
     return [*documents, deployment, service]
 
 
+def fetches(preset: Preset, server: Server) -> bool:
+    """Whether any model comes from the hub."""
+    return not all(is_path(model) for model in models(preset, server).values())
+
+
+def _claim(name: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": f"{name}-models"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": DISK}}},
+    }
+
+
+def _install(server: Server, container: dict[str, Any], pod: dict[str, Any]) -> None:
+    """The package the image lacks comes before the server starts, into a folder that its Python looks in.
+
+    Without what it depends on: that is the image's own, which must not be hidden by others.
+    """
+    mount = {"name": "packages", "mountPath": PACKAGES}
+    words = ["python3", "-m", "pip", "install", "--no-cache-dir", "--no-deps", "--target"]
+    pod["initContainers"] = [
+        {
+            "name": "install",
+            "image": server.image,
+            "command": [*words, PACKAGES, server.install],
+            "volumeMounts": [mount],
+        }
+    ]
+    pod["volumes"].append({"name": "packages", "emptyDir": {}})
+    container["volumeMounts"].append(mount)
+    container["env"].append({"name": "PYTHONPATH", "value": PACKAGES})
+
+
+REGISTRY = "REGISTRY"
+"""Stands for the user's own registry. No image can be called so, so nothing starts before it is replaced."""
+
+
+def own_image(preset: Preset, server: Server) -> tuple[str, str]:
+    """(repository, tag) of the image a chart starts; of one yet to be built where its own lacks a package."""
+    repository, _, tag = server.image.rpartition(":")
+    return (f"{REGISTRY}/{dns_name(preset.name)}", tag) if server.install else (repository, tag)
+
+
 LARGE = 1_000_000
 """Helm reads numbers as floating point and writes those from here on as 1e+06, which no flag takes."""
 
@@ -81,7 +137,7 @@ _CHART = {
 
 def production_stack(preset: Preset, server: Server, count: int) -> dict[str, Any]:
     """Values of the vLLM production-stack chart."""
-    repository, _, tag = server.image.rpartition(":")
+    repository, tag = own_image(preset, server)
     flags = [words for words in server.arguments if words[0].startswith("--")]
     config: dict[str, Any] = {}
     # Unsaid, the chart switches it off; vLLM itself has it on.
@@ -107,6 +163,7 @@ def production_stack(preset: Preset, server: Server, count: int) -> dict[str, An
                     "requestCPU": 4,
                     "requestMemory": "16Gi",
                     "requestGPU": count,
+                    "pvcStorage": DISK,
                     "vllmConfig": config,
                 }
             ]
@@ -125,7 +182,7 @@ def llm_d(preset: Preset, server: Server, count: int) -> dict[str, Any]:
             rest += [flag, *value]
     container = {
         "name": "vllm",
-        "image": server.image,
+        "image": ":".join(own_image(preset, server)),
         "modelCommand": "vllmServe",
         "args": rest,
         "ports": [{"name": "metrics", "containerPort": 8200}],

@@ -10,6 +10,7 @@ from typing import Any
 from playground.config import Preset, RunConfig, SamplingParams, Speculation
 from playground.errors import PlaygroundError
 from playground.exporters import Loss, LossLevel
+from playground.exporters._served import is_named
 from playground.sentence import Sentence
 
 ONLY_REQUESTS = Sentence("it can only be sent with each request, as the request file does")
@@ -65,6 +66,10 @@ class Ledger:
 
     def lose(self, name: str, level: LossLevel, reason: Sentence) -> None:
         self.losses.append(Loss(name, level, reason))
+
+    def named(self, name: str) -> bool:
+        """Whether the model of this field is called as the server calls it."""
+        return is_named(self.preset, name)
 
     def lost(self, name: str) -> bool:
         return any(loss.field == name for loss in self.losses)
@@ -155,7 +160,7 @@ def put_engine(books: Ledger, own: str = "") -> None:
 
 
 def put_model(books: Ledger, name: str, reference: str, key: str, gguf: Sentence) -> None:
-    """A model's name; whoever runs the server must change what only this machine understands.
+    """A model's name; whoever runs the server must change what only this machine understands, unless they named it.
 
     `gguf` says what to do where the server wants no GGUF file.
 
@@ -166,6 +171,8 @@ def put_model(books: Ledger, name: str, reference: str, key: str, gguf: Sentence
     books.put(name, reference, key)
     if reference.endswith(".gguf"):
         books.lose(name, "needs-input", gguf)
+    elif books.named(name):
+        return
     elif is_path(reference):
         books.lose(
             name, "needs-input", Sentence("this is a folder of the machine it was measured on: name the server's own")

@@ -11,7 +11,7 @@ from typing import Any
 
 from playground.config import Preset, RunConfig
 from playground.exporters import SCHEMA, Export, Loss
-from playground.exporters._comments import evidence_block, losses_block
+from playground.exporters._comments import evidence_block, losses_block, wrapped
 from playground.exporters._yaml import comment
 from playground.sentence import Sentence
 
@@ -29,6 +29,7 @@ class Server:
         devices: accelerators that one copy needs. image: of the release the rules were read from.
         request: the text of the request file.
         install: a package the image lacks, as pip takes it; "". in_image: the program there, where it is not the same.
+        cache: the folder in the image that downloaded models come to.
     """
 
     program: tuple[str, ...]
@@ -41,6 +42,7 @@ class Server:
     config: tuple[str, str] | None = None
     install: str = ""
     in_image: tuple[str, ...] = ()
+    cache: str = "/root/.cache/huggingface"
     losses: tuple[Loss, ...] = ()
     written: dict[str, str] = field(default_factory=dict)
     checked_by: Sentence = SCHEMA
@@ -52,10 +54,10 @@ class Server:
         return [word for part in self.arguments for word in part]
 
 
-def head(preset: Preset, versions: str, losses: Iterable[Loss], mark: str = "#") -> str:
-    """The comment that opens every file: what it is, what was measured, what could not be said."""
+def head(preset: Preset, versions: str, losses: Iterable[Loss], mark: str = "#", notes: Iterable[str] = ()) -> str:
+    """The comment that opens every file: what it is, what was measured, what could not be said, what else to know."""
     title = f"{preset.name}, for {versions}. Exported by Draftboard."
-    parts = [title, preset.description, *evidence_block(preset.evidence), *losses_block(losses)]
+    parts = [title, preset.description, *evidence_block(preset), *losses_block(losses), *wrapped(notes)]
     text = "".join(comment(part) for part in parts if part)
     return text if mark == "#" else "".join(mark + line[1:] + "\n" for line in text.splitlines())
 
@@ -81,13 +83,14 @@ def server_export(preset: Preset, server: Server, files: dict[str, str], command
     return Export(files, command, server.losses, server.versions, server.checked_by, server.written)
 
 
-def request(config: RunConfig, *, top_k_off: int = 0, names: Mapping[str, str] | None = None) -> str:
+def request(config: RunConfig, *, model: str = "", top_k_off: int = 0, names: Mapping[str, str] | None = None) -> str:
     """A body for /v1/chat/completions, or /v1/completions for raw prompts: what the server cannot hold, as JSON.
 
     Args:
+        model: what requests call the model, where that is not its name or folder.
         top_k_off: how the server spells "all tokens". names: its own names for sampling parameters.
     """
-    body: dict[str, Any] = {"model": config.target}
+    body: dict[str, Any] = {"model": model or config.target}
     if config.chat:
         body["messages"] = messages(config)
     else:

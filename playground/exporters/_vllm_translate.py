@@ -153,11 +153,6 @@ def _speculation(spec: Speculation, config: RunConfig, out: Ledger) -> None:
     if method == "suffix":
         # Measured by what a run's own prompt and answer repeat; vLLM would also draft from 10,000 other answers.
         out.values[key].setdefault("suffix_decoding_max_cached_requests", 0)
-        out.lose(
-            "speculation.method",
-            "needs-input",
-            Sentence("the server needs one more package: pip install {package}", package=SUFFIX_PACKAGE),
-        )
 
 
 def _draft(spec: Speculation, method: str, out: Ledger) -> None:

@@ -18,6 +18,10 @@ _OTHER_LINE_ENDS = re.compile("[\r\x85\u2028\u2029]")
 """YAML 1.1 takes these as line ends and folds them to spaces unless they are escaped."""
 
 
+_JOINERS = "\u200c\u200d"
+"""Emoji and many scripts are written with them, and they turn and hide nothing."""
+
+
 class _Dumper(yaml.SafeDumper):
     def ignore_aliases(self, data: object) -> bool:
         return True
@@ -26,10 +30,16 @@ class _Dumper(yaml.SafeDumper):
         """Lists stand indented under their key."""
         super().increase_indent(flow, False)
 
+    def write_double_quoted(self, text: str, split: bool = True) -> None:
+        """What is quoted for a character that cannot be seen shows that character as an escape."""
+        kept, self.allow_unicode = self.allow_unicode, self.allow_unicode and not _hides(text)
+        super().write_double_quoted(text, split)
+        self.allow_unicode = kept
+
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
     style = "|" if "\n" in value and not value.startswith((" ", "\n")) else None
-    if _OTHER_LINE_ENDS.search(value):
+    if _OTHER_LINE_ENDS.search(value) or _hides(value):
         style = '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
@@ -57,5 +67,14 @@ def comment(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """`text` with everything that could end a line, move a cursor or turn the writing direction replaced."""
-    return "".join("·" if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Cs") else c for c in text)
+    """`text` with everything that could end a line, move a cursor or turn the writing direction shown by its number."""
+    return "".join(f"‹U+{ord(c):04X}›" if _hidden(c) else c for c in text)
+
+
+def _hidden(character: str) -> bool:
+    return character not in _JOINERS and unicodedata.category(character) in ("Cc", "Cf", "Co", "Zl", "Zp", "Cs")
+
+
+def _hides(text: str) -> bool:
+    """Whether it holds a character that is neither seen nor a line end nor a tab."""
+    return any(_hidden(c) for c in text if c not in "\n\t")

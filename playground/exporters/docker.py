@@ -10,7 +10,16 @@ import yaml
 
 from playground.config import Preset
 from playground.exporters import Export
-from playground.exporters._container import FOLDER, ContainerOptions, command, devices, dns_name, inside
+from playground.exporters._container import (
+    FOLDER,
+    ContainerOptions,
+    command,
+    devices,
+    dns_name,
+    dockerfile,
+    inside,
+    models,
+)
 from playground.exporters._server import Server, head
 from playground.exporters._yaml import WIDE, to_yaml
 from playground.sentence import Sentence, joined
@@ -18,6 +27,8 @@ from playground.sentence import Sentence, joined
 TITLE = "Docker"
 
 VERSIONS = Sentence("Docker Compose 2.24 and later")
+
+_TOKEN = "The token for a gated model goes into a file .env beside this one: HF_TOKEN=..."
 
 
 class Options(ContainerOptions):
@@ -29,14 +40,13 @@ def export(preset: Preset, options: Options | None = None) -> Export:
     options = options or Options()
     server = inside(preset, options)
     versions = joined((VERSIONS, server.versions))
-    opening = head(preset, versions, server.losses)
+    opening = head(preset, versions, server.losses, notes=[_TOKEN])
     compose = _compose(preset, server, devices(server, options))
     text = opening + to_yaml(compose, width=WIDE)
     assert yaml.safe_load(text) == compose, "the file says something else"
     files = {"compose.yaml": text, f"{preset.name}.request.json": server.request}
     if server.install:
-        lines = f"FROM {server.image}\nRUN python3 -m pip install --no-cache-dir '{server.install}'\n"
-        files["Dockerfile"] = opening + lines
+        files["Dockerfile"] = head(preset, versions, server.losses) + dockerfile(server)
     return Export(files, "docker compose up", server.losses, versions, server.checked_by, server.written)
 
 
@@ -50,7 +60,7 @@ def _compose(preset: Preset, server: Server, count: int) -> dict[str, Any]:
         "command": [_kept(word) for word in rest],
         "ports": [f"{server.port}:{server.port}"],
         "ipc": "host",  # workers of one model share memory
-        "volumes": ["huggingface:/root/.cache/huggingface"],
+        "volumes": [f"huggingface:{server.cache}", *map(_bound, _folders(preset, server))],
         "env_file": [{"path": ".env", "required": False}],  # HF_TOKEN=...
         "deploy": {
             "resources": {"reservations": {"devices": [{"driver": "nvidia", "count": count, "capabilities": ["gpu"]}]}}
@@ -68,6 +78,23 @@ def _compose(preset: Preset, server: Server, count: int) -> dict[str, Any]:
         service["configs"] = [{"source": "server", "target": f"{FOLDER}/{file}"}]
         compose["configs"] = {"server": {"content": _kept(content)}}
     return compose
+
+
+def _folders(preset: Preset, server: Server) -> list[str]:
+    """Models that are files or folders of the machine it starts on."""
+    return list(dict.fromkeys(model for model in models(preset, server).values() if model.startswith("/")))
+
+
+def _bound(folder: str) -> dict[str, Any]:
+    """The same path inside. What is not there is an error, and not, as by default, an empty folder made for it."""
+    path = _kept(folder)
+    return {
+        "type": "bind",
+        "source": path,
+        "target": path,
+        "read_only": True,
+        "bind": {"create_host_path": False},
+    }
 
 
 def _kept(text: str) -> str:

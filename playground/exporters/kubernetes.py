@@ -9,8 +9,8 @@ from pydantic import Field
 from playground.config import Preset
 from playground.errors import PlaygroundError
 from playground.exporters import Export, Loss
-from playground.exporters._container import ContainerOptions, devices, inside
-from playground.exporters._kubernetes import llm_d, plain, production_stack
+from playground.exporters._container import ContainerOptions, devices, dockerfile, inside, models
+from playground.exporters._kubernetes import DISK, REGISTRY, fetches, llm_d, own_image, plain, production_stack
 from playground.exporters._ledger import is_path
 from playground.exporters._server import Server, head
 from playground.exporters._yaml import WIDE, to_yaml
@@ -25,12 +25,23 @@ VERSIONS = {
     "llm-d": Sentence("llm-d-modelservice chart of April 2026"),
 }
 _SIZES = Loss(
-    "target",
+    "engine",
     "needs-input",
     Sentence("requests of CPU, memory and disk are guesses: size them to the model and to your nodes"),
 )
 _HUB = Loss(
     "target", "needs-input", Sentence("the chart fetches hf:// from the hub: name a hub id, or write a pvc:// uri")
+)
+_MOUNT = Sentence("no volume of this file holds it: mount one at this path")
+
+_SECRET = "The token for a gated model is read from a secret: kubectl create secret generic huggingface "
+_PLAIN_SECRET = _SECRET + "--from-literal=token=..."
+_STACK_SECRET = f"{_PLAIN_SECRET}, and beside modelURL hf_token: {{secretName: huggingface, secretKey: token}}"
+_LLM_D_SECRET = _SECRET + "--from-literal=HF_TOKEN=..."
+_CLAIM = (
+    f"Models are kept on a claim of {DISK} (a guess) of the cluster's default storage class, so that a new pod does "
+    "not fetch them again. Where there is no such class, write emptyDir: {} for persistentVolumeClaim: then each new "
+    "pod fetches them."
 )
 
 
@@ -58,27 +69,50 @@ def export(preset: Preset, options: Options | None = None) -> Export:
         case "plain":
             documents, file = plain(preset, server, count), f"{preset.name}.k8s.yaml"
             command = f"kubectl apply -f {file}"
+            paths = [name for name, model in models(preset, server).items() if is_path(model)]
+            losses += [Loss(name, "needs-input", _MOUNT) for name in paths]
+            notes = [_PLAIN_SECRET]
+            notes += [_CLAIM] if fetches(preset, server) else []
+            notes += [_installed(server)] if server.install else []
         case "production-stack":
             documents, file = [production_stack(preset, server, count)], f"{preset.name}.values.yaml"
             losses.append(_SIZES)
+            notes = [_STACK_SECRET]
             command = f"helm install {preset.name} vllm/vllm-stack -f {file}"
         case _:
             documents, file = [llm_d(preset, server, count)], f"{preset.name}.values.yaml"
             if "{{" in preset.config.target:
                 raise PlaygroundError("A chart would take {{ for a template.", "Rename the model.", code="bad_config")
             losses += [_SIZES] if not is_path(preset.config.target) else [_SIZES, _HUB]
+            notes = [_LLM_D_SECRET]
             command = f"helm install {preset.name} llm-d-modelservice/llm-d-modelservice -f {file}"
-    if server.install:
+    files = {}
+    if server.install and options.flavour != "plain":
         losses.append(_image(server))
+        image = ":".join(own_image(preset, server))
+        command = f"docker build -t {image} . && docker push {image} && {command}"
+        files["Dockerfile"] = head(preset, server.versions, server.losses) + dockerfile(server)
     versions = joined((VERSIONS[options.flavour], server.versions))
-    text = head(preset, versions, losses) + "---\n".join(to_yaml(document, width=WIDE) for document in documents)
+    text = head(preset, versions, losses, notes=notes) + "---\n".join(
+        to_yaml(document, width=WIDE) for document in documents
+    )
     assert list(yaml.safe_load_all(text)) == documents, "the file says something else"
-    files = {file: text, f"{preset.name}.request.json": server.request}
+    files = {file: text, f"{preset.name}.request.json": server.request, **files}
     return Export(files, command, tuple(losses), versions, server.checked_by, server.written)
 
 
 def _image(server: Server) -> Loss:
     reason = Sentence(
-        "build an image with {package} (the Docker export has its Dockerfile) and name it here", package=server.install
+        "the server's own image lacks {package}: build one with the Dockerfile beside, push it, and put your registry "
+        "for {placeholder}",
+        package=server.install,
+        placeholder=REGISTRY,
     )
     return Loss("speculation.method", "needs-input", reason)
+
+
+def _installed(server: Server) -> str:
+    return (
+        f"The server's own image lacks {server.install}: an init container installs it for each new pod, which takes "
+        "minutes and a network. For more than a trial build an image with it, as the Docker export does."
+    )

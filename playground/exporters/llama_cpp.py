@@ -67,13 +67,15 @@ def _server(preset: Preset, books: Ledger, serve: dict[str, Any]) -> Server:
     return Server(
         program=("llama-server",),
         in_image=("/app/llama-server",),
+        cache="/root/.cache",  # llama.cpp's own folder in it until it moved to the hub's, which is another
         arguments=_flags(serve),
         image=IMAGE,
         versions=VERSIONS_SAMPLED_DRAFTS if sampled else VERSIONS,
         port=PORT,
         losses=tuple(books.losses),
         written=books.written,
-        request=request(preset.config, names={"repetition_penalty": "repeat_penalty"}),
+        # With the preset file requests choose among its models by their names there; without it any name will do.
+        request=request(preset.config, model=preset.name, names={"repetition_penalty": "repeat_penalty"}),
     )
 
 
@@ -128,6 +130,8 @@ def _model(books: Ledger, name: str, reference: str, keys: tuple[str, str]) -> N
     no_flag(reference)
     local = reference.endswith(".gguf") or is_path(reference) or reference.count("/") != 1
     books.put(name, reference, keys[0] if local else keys[1])
+    if books.named(name) and (reference.endswith(".gguf") or not local):
+        return
     if not reference.endswith(".gguf"):
         reason = Sentence("llama-server reads GGUF only: name the GGUF that stands for “{model}”", model=reference)
         books.lose(name, "needs-input", reason)

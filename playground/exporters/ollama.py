@@ -49,11 +49,12 @@ def translate(preset: Preset) -> Ledger:
     if re.search(r"\s", config.target):
         raise PlaygroundError("Ollama's FROM takes no name with spaces.", "Rename the model.", code="not_expressible")
     books.put("target", config.target, "FROM")
-    if is_path(config.target):
+    if is_path(config.target) and not books.named("target"):
         reason = Sentence("this is a place on the machine it was measured on: name the one there")
     else:
         reason = Sentence("name the model as Ollama knows it, or a GGUF file or safetensors folder")
-    books.lose("target", "needs-input", reason)
+    if not books.named("target"):
+        books.lose("target", "needs-input", reason)
     reason = Sentence("number formats are a property of the model file: choose its quantisation")
     books.lose("dtype", "dropped", reason)
     books.take([("max_model_len", "num_ctx")])

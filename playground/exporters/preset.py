@@ -1,8 +1,11 @@
 """Our own preset file: canonical YAML, every value written, nothing lost. What `importers/preset.py` reads back."""
 
 from playground.config import Preset
+from playground.errors import PlaygroundError
 from playground.exporters import SCHEMA, Export
+from playground.exporters._served import Served
 from playground.exporters._yaml import to_yaml
+from playground.sentence import Sentence
 
 TITLE = "Draftboard preset"
 
@@ -10,7 +13,17 @@ _HEADER = "# A Draftboard preset: what runs, and what was measured with it. See 
 
 
 def export(preset: Preset) -> Export:
-    """One file, `<name>.yaml`; expresses everything."""
+    """One file, `<name>.yaml`; expresses everything.
+
+    Raises:
+        PlaygroundError: its models were given a server's names, which is what a preset says nothing of.
+    """
+    if isinstance(preset, Served):
+        raise PlaygroundError(
+            Sentence("A preset calls its models as they were measured."),
+            Sentence("Leave out the server's names for them, or choose a server to export for."),
+            code="not_expressible",
+        )
     return Export(
         files={f"{preset.name}.yaml": preset_yaml(preset)},
         command=f"python -m playground compare --preset {preset.name}.yaml --prompt 'Hello'",

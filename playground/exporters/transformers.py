@@ -47,7 +47,7 @@ def translate(preset: Preset) -> Ledger:
             "needs-input",
             Sentence("a GGUF needs from_pretrained(folder, gguf_file=...): name a folder instead"),
         )
-    elif "/" not in config.target:
+    elif "/" not in config.target and not books.named("target"):
         books.lose("target", "needs-input", _only_a_name(config.target))
     _sampling(books)
     if config.speculation is None:
@@ -112,7 +112,7 @@ def _speculation(spec: Speculation, books: Ledger) -> None:
     if spec.model is None:
         raise needs_draft(method)
     books.put("speculation.model", spec.model, "draft")
-    if "/" not in spec.model or spec.model.endswith(".gguf"):
+    if spec.model.endswith(".gguf") or ("/" not in spec.model and not books.named("speculation.model")):
         books.lose("speculation.model", "needs-input", _only_a_name(spec.model))
     books.put("speculation.num_speculative_tokens", k, "k")
     if (how := spec.options.get("draft_sample_method")) == "greedy":
@@ -134,13 +134,15 @@ def _script(preset: Preset, values: dict[str, Any]) -> str:
     lines = [
         "from transformers import AutoModelForCausalLM, AutoTokenizer" + (", set_seed" if "seed" in values else "")
     ]
-    lines += ["", f"TARGET = {values['target']!r}"]
+    lines = ["import torch", *lines, "", f"TARGET = {values['target']!r}"]
     lines += [f"DRAFT = {draft!r}"] if draft else []
+    lines += ['DEVICE = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"']
     lines += ["", "tokenizer = AutoTokenizer.from_pretrained(TARGET)"]
-    lines += [f"model = AutoModelForCausalLM.from_pretrained(TARGET, dtype={values['dtype']!r})"]
+    lines += [f"model = AutoModelForCausalLM.from_pretrained(TARGET, dtype={values['dtype']!r})", "model.to(DEVICE)"]
     if draft:
         lines += [
             f"draft = AutoModelForCausalLM.from_pretrained(DRAFT, dtype={values['dtype']!r})",
+            "draft.to(DEVICE)",
             "# Always k drafts: the default schedule changes k, and stops where the draft is unsure.",
             f"draft.generation_config.num_assistant_tokens = {values['k']}",
             'draft.generation_config.num_assistant_tokens_schedule = "constant"',
@@ -152,6 +154,7 @@ def _script(preset: Preset, values: dict[str, Any]) -> str:
         lines += ["", f"messages = {messages(config)!r}", f"inputs = tokenizer.apply_chat_template({asked})"]
     else:
         lines += ["", "inputs = tokenizer('Hello', return_tensors='pt')"]
+    lines += ["inputs.to(DEVICE)"]
     given = {"assistant_model": "draft"} if draft else {}
     given |= {key: repr(value) for key, value in values["generate"].items()}
     given |= {"tokenizer": "tokenizer"} if "stop_strings" in values["generate"] else {}

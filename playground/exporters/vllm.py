@@ -5,6 +5,7 @@ Losses and evidence stand as comments in every file that can hold one. Knows vLL
 """
 
 import shlex
+from dataclasses import replace
 from typing import Any
 
 import yaml
@@ -16,6 +17,7 @@ from playground.exporters._server import Server, flags, head, messages, request,
 from playground.exporters._vllm_schema import VERSIONS, ServeConfig, written
 from playground.exporters._vllm_translate import SUFFIX_PACKAGE, checked_serve, translate
 from playground.exporters._yaml import to_yaml
+from playground.sentence import Sentence
 
 TITLE = "vLLM"
 
@@ -35,6 +37,8 @@ class Options(BaseModel):
 def export(preset: Preset, options: Options | None = None) -> Export:
     """See `Exporter`. Raises PlaygroundError where vLLM cannot run the preset at all."""
     server, serve = _server(preset, options)
+    if server.install:
+        server = replace(server, losses=(*server.losses, _package(server.install)))
     stem, opening = preset.name, head(preset, VERSIONS, server.losses)
     offline = [loss for loss in server.losses if not _is_request_matter(loss)]
     text = opening + to_yaml(serve)
@@ -49,7 +53,7 @@ def export(preset: Preset, options: Options | None = None) -> Export:
 
 
 def server(preset: Preset) -> Server:
-    """What container exports wrap: everything as flags, so that one file holds it."""
+    """What container exports wrap: everything as flags, so that one file holds it. They see to `install` themselves."""
     return _server(preset, None)[0]
 
 
@@ -73,6 +77,11 @@ def _server(preset: Preset, options: Options | None) -> tuple[Server, dict[str, 
         request=request(preset.config),
     )
     return made, serve
+
+
+def _package(name: str) -> Loss:
+    reason = Sentence("the server needs one more package: pip install {package}", package=name)
+    return Loss("speculation.method", "needs-input", reason)
 
 
 def _check(text: str, serve: dict[str, Any]) -> None:

@@ -89,6 +89,16 @@ class ExportTab:
             info=i18n.label("export.system.info"),
             elem_id="export-system",
         )
+        self.model_as = gr.Textbox(
+            label=i18n.label("export.model_as"),
+            info=i18n.label("export.model_as.info"),
+            placeholder="org/model",
+            max_lines=1,
+            elem_id="export-model-as",
+        )
+        self.draft_as = gr.Textbox(
+            label=i18n.label("export.draft_as"), placeholder="org/draft", max_lines=1, elem_id="export-draft-as"
+        )
         for name in found:
             if export_options(name).model_fields:
                 with gr.Group(visible=name == first) as self._groups[name]:
@@ -118,7 +128,8 @@ class ExportTab:
         self.use = gr.Button(i18n.label("export.use"), visible=False, elem_id="export-use", elem_classes="small")
 
     def _wire(self, wiring: Wiring) -> None:
-        self.inputs = [self.source, self.run, self.preset, self.system, *self._controls()]
+        names = [self.model_as, self.draft_as]
+        self.inputs = [self.source, self.run, self.preset, self.system, *names, *self._controls()]
         self.source.input(self.on_source, self.source, [self.run, self.preset], **wiring.quick)
         self.system.input(self.on_system, self.system, list(self._groups.values()), **wiring.quick)
         # One listener for all: with one each, the answer to an earlier choice could come last and stay.
@@ -164,12 +175,22 @@ class ExportTab:
 
     # -- exporting --------------------------------------------------------------------------------------------------
 
-    def show(self, source: str, run: str | None, preset: str | None, system: str, *options: Any) -> str:
+    def show(
+        self,
+        source: str,
+        run: str | None,
+        preset: str | None,
+        system: str,
+        model_as: str | None,
+        draft_as: str | None,
+        *options: Any,
+    ) -> str:
         """The files, or why there are none."""
         chosen = run if source == RUN else preset
         if not chosen:
             return nothing()
         asked = {"source": source, "chosen": chosen, "system": system, "options": self._said(system, options)}
+        asked |= {"model_as": (model_as or "").strip(), "draft_as": (draft_as or "").strip()}
         try:
             return view(self.exported(asked), asked)
         except PlaygroundError as error:
@@ -183,7 +204,13 @@ class ExportTab:
             if asked.get("source") == RUN
             else named_preset(chosen, self.context.settings)
         )
-        return export_preset(found, system, options if isinstance(options, dict) else {})
+        return export_preset(
+            found,
+            system,
+            options if isinstance(options, dict) else {},
+            model_as=str(asked.get("model_as") or ""),
+            draft_as=str(asked.get("draft_as") or ""),
+        )
 
     def _said(self, system: str, values: tuple[Any, ...]) -> dict[str, Any]:
         controls = [c for found in self._options.values() for c in found]

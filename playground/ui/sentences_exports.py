@@ -65,9 +65,21 @@ CHINESE: dict[str, str] = {
     "the chart fetches hf:// from the hub: name a hub id, or write a pvc:// uri": (
         "chart 从 hub 获取 hf://：请填写 hub id，或改用 pvc:// 地址"
     ),
-    "build an image with {package} (the Docker export has its Dockerfile) and name it here": (
-        "请构建含 {package} 的镜像（Docker 导出附有 Dockerfile）并填在此处"
+    (
+        "the server's own image lacks {package}: build one with the Dockerfile beside, push it, and put your registry "
+        "for {placeholder}"
+    ): ("服务器自己的镜像缺少 {package}：请用附带的 Dockerfile 构建并推送，再把 {placeholder} 换成您的镜像仓库"),
+    "{name} is no name of a model.": "{name} 不是模型名称。",
+    "Name it in one line, without spaces at its ends.": "请写在一行内，首尾不留空格。",
+    "This preset drafts without a model, so none can be named “{name}”.": (
+        "该预设起草不用模型，因此没有模型可命名为“{name}”。"
     ),
+    "Leave out the draft's name.": "请留空草稿模型的名称。",
+    "A preset calls its models as they were measured.": "预设按测量时的名称称呼模型。",
+    "Leave out the server's names for them, or choose a server to export for.": (
+        "请留空服务器上的名称，或选择要导出到的服务器。"
+    ),
+    "no volume of this file holds it: mount one at this path": "此文件没有包含它的卷：请在该路径挂载一个",
     "llama-server reads GGUF only: name the GGUF that stands for “{model}”": (
         "llama-server 只读 GGUF：请填写“{model}”对应的 GGUF"
     ),

@@ -9,6 +9,12 @@ STRINGS: dict[str, dict[str, str]] = {
         "en": "vllm serve …, llama-server …, YAML, LLM(…)",
         "zh-CN": "vllm serve …、llama-server …、YAML、LLM(…)",
     },
+    "export.model_as": {"en": "Target's name on the server", "zh-CN": "目标模型在服务器上的名称"},
+    "export.model_as.info": {
+        "en": "Hub id or path there; empty: as it was measured. What was measured is still told.",
+        "zh-CN": "hub id 或那里的路径；留空则与测量时相同。仍会写明测量所用的名称。",
+    },
+    "export.draft_as": {"en": "Draft's name on the server", "zh-CN": "草稿模型在服务器上的名称"},
     "export.read": {"en": "Read", "zh-CN": "读取"},
     "export.keep_lossy": {"en": "Keep what changes the output", "zh-CN": "保留会改变输出的设置"},
     "export.keep_lossy.info": {

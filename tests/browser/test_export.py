@@ -161,6 +161,22 @@ def test_reasons_are_said_in_the_readers_language(tab: Tab) -> None:
     assert "own kernels" in page.locator("#export-view .e-file pre").nth(1).inner_text(), "files leave in English"
 
 
+def test_a_server_gets_the_name_it_knows(tab: Tab) -> None:
+    """And what was measured is still told, above it."""
+    page = tab()
+    page.locator("[data-tab-id=export]").click()
+    page.locator("#export-form .segments label").nth(1).click()
+    pick(page, "export-preset", "default")
+    losses, file = page.locator("#export-view .e-losses"), page.locator("#export-view .e-file pre")
+    losses.get_by_text("is only a name on the machine").wait_for()
+    page.locator("#export-model-as input, #export-model-as textarea").fill("org/there")
+    file.filter(has_text="model: org/there").first.wait_for()
+    assert "is only a name" not in losses.inner_text()
+    assert "in the preset smollm2-135m" in file.nth(1).inner_text()
+    page.locator("#export-draft-as input, #export-draft-as textarea").fill("org/draft")
+    page.locator("#export-view .e-problem", has_text="drafts without a model").wait_for()
+
+
 def test_the_last_choice_stays(tab: Tab) -> None:
     """Answers to earlier choices may be slower; they must not come after it."""
     page = tab()

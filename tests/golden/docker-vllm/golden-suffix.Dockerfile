@@ -5,6 +5,5 @@
 #     speeds, and may decide a near-tie between two tokens otherwise.
 #   sampling.max_tokens (dropped): a server can only cap all requests (the vLLM export has that choice,
 #     cap_max_tokens); as a default it can only be sent with each request, as the request file does.
-#   speculation.method (needs-input): the server needs one more package: pip install arctic-inference==0.1.1.
 FROM vllm/vllm-openai:v0.32.0
 RUN python3 -m pip install --no-cache-dir 'arctic-inference==0.1.1'

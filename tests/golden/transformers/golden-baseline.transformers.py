@@ -3,15 +3,19 @@
 # Not carried over as it is:
 #   engine (approximated): measured with the embedded engine; transformers's own kernels and scheduler have
 #     other speeds, and may decide a near-tie between two tokens otherwise.
+import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 TARGET = 'org/model'
+DEVICE = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
 
 tokenizer = AutoTokenizer.from_pretrained(TARGET)
 model = AutoModelForCausalLM.from_pretrained(TARGET, dtype='auto')
+model.to(DEVICE)
 
 messages = [{'role': 'user', 'content': 'Hello'}]
 inputs = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_tensors='pt', return_dict=True)
+inputs.to(DEVICE)
 output = model.generate(
     **inputs,
     do_sample=False,

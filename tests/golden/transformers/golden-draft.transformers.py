@@ -12,14 +12,18 @@
 #     speeds, and may decide a near-tie between two tokens otherwise.
 #   engine_options.tensor_parallel_size, engine_options.max_model_len, engine_options.gpu_memory_utilization,
 #     speculation.options.draft_tensor_parallel_size (dropped): transformers has no such setting.
+import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, set_seed
 
 TARGET = 'meta-llama/Llama-3.3-70B-Instruct'
 DRAFT = 'meta-llama/Llama-3.1-8B-Instruct'
+DEVICE = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
 
 tokenizer = AutoTokenizer.from_pretrained(TARGET)
 model = AutoModelForCausalLM.from_pretrained(TARGET, dtype='bfloat16')
+model.to(DEVICE)
 draft = AutoModelForCausalLM.from_pretrained(DRAFT, dtype='bfloat16')
+draft.to(DEVICE)
 # Always k drafts: the default schedule changes k, and stops where the draft is unsure.
 draft.generation_config.num_assistant_tokens = 5
 draft.generation_config.num_assistant_tokens_schedule = "constant"
@@ -28,6 +32,7 @@ set_seed(7)
 
 messages = [{'role': 'system', 'content': 'Answer in one line.'}, {'role': 'user', 'content': 'Hello'}]
 inputs = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_tensors='pt', return_dict=True)
+inputs.to(DEVICE)
 output = model.generate(
     **inputs,
     assistant_model=draft,

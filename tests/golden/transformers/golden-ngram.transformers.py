@@ -7,14 +7,18 @@
 #     id.
 #   speculation.options.prompt_lookup_min (dropped): prompt lookup there matches down to one token.
 #   speculation.options.match (dropped): prompt lookup there takes the earliest match.
+import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 TARGET = 'smollm2-135m'
+DEVICE = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
 
 tokenizer = AutoTokenizer.from_pretrained(TARGET)
 model = AutoModelForCausalLM.from_pretrained(TARGET, dtype='float32')
+model.to(DEVICE)
 
 inputs = tokenizer('Hello', return_tensors='pt')
+inputs.to(DEVICE)
 output = model.generate(
     **inputs,
     do_sample=True,
