@@ -212,6 +212,7 @@ def _ngram(reading: Reading, options: Values) -> int:
     tokens = reading.values.pop("speculative_num_draft_tokens", None)
     depth = reading.values.pop("speculative_ngram_max_trie_depth", None)
     breadth = reading.values.pop("speculative_ngram_max_bfs_breadth", 10)
+    reading.values.pop("speculative_ngram_min_bfs_breadth", None)  # at most the other one, which says chain or tree
     window = reading.values.pop("speculative_ngram_max_match_window_size", None)
     for name in ("speculative_num_steps", "speculative_eagle_topk"):
         reading.values.pop(name, None)
