@@ -16,16 +16,22 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from playground import exporters, importers
+from playground import drafters, exporters, importers
 from playground.config import Preset, checked
 from playground.errors import PlaygroundError
 from playground.exporters import Export
-from playground.exporters._served import served
+from playground.exporters._served import model_half, names_measured, served
+from playground.headfiles import head_config
 from playground.importers import Imported
 from playground.importers._text import MAX_BYTES, decode, read_file
 from playground.importers._yaml import parse_documents, parse_json
+from playground.models import model_paths
 from playground.presets import explicit, write_whole
 from playground.registry import discover, extension
+from playground.settings import load_settings
+
+HYBRID = "hybrid"
+"""A way of drafting of the embedded engine alone: no server looks up and drafts by a model in one."""
 
 _UNIX = 3
 """The system whose permissions stand in a zip, whichever one it was written on."""
@@ -60,13 +66,33 @@ def export_preset(
     """
     module = _exporter(target)
     preset = served(preset.model_copy(update={"config": explicit(preset.config)}), model_as, draft_as)
-    if not hasattr(module, "Options"):
-        checked(_NoOptions, options or {}, where=f"the options of export target {target}")
-        export: Export = module.export(preset)
-        return export
-    chosen = checked(module.Options, options or {}, where=f"the options of export target {target}")
-    export = module.export(preset, chosen)
+    where = f"the options of export target {target}"
+    has = hasattr(module, "Options")
+    chosen = (checked(module.Options, options or {}, where=where),) if has else ()
+    if not has:
+        checked(_NoOptions, options or {}, where=where)
+    try:
+        export: Export = module.export(preset, *chosen)
+    except PlaygroundError as error:
+        half = _model_half(preset) if error.code == "not_expressible" else None
+        if half is None:
+            raise
+        export = module.export(half, *chosen)
     return export
+
+
+def _model_half(preset: Preset) -> Preset | None:
+    """What a server that has no hybrid method can run of one: its model, or head, alone."""
+    spec = preset.config.speculation
+    if spec is None or spec.method != HYBRID or spec.model is None:
+        return None
+    measured = next((name for field, name, _ in names_measured(preset) if field == "speculation.model"), spec.model)
+    folder = Path(model_paths(load_settings()).get(measured, measured))
+    # What is not on this machine, as with a preset from elsewhere, is known by its name alone.
+    is_head = head_config(folder) is not None or (not folder.exists() and "eagle3" in measured.lower())
+    method = "eagle3" if is_head else "draft_model"
+    options = discover(drafters.PACKAGE)[method].Drafter.Options
+    return model_half(preset, method, frozenset(options.model_fields))
 
 
 def _is_zip(path: Path) -> bool:

@@ -17,10 +17,12 @@ from playground.config import Preset
 from playground.errors import PlaygroundError
 from playground.exchange import changes, export_preset, files_there, import_text, write_export, zipped
 from playground.exporters import Export
+from playground.exporters._ledger import fields
 from playground.exporters._llama_schema import Serve as LlamaServe
 from playground.exporters._llama_schema import escaped, unescaped
 from playground.exporters._sglang_schema import Serve as SglangServe
 from playground.exporters._trtllm_schema import Serve12, ServeNew
+from playground.presets import explicit
 from tests._exports import WAYS, body, made, name_of
 from tests._presets import BASELINE, DRAFT_MODEL, GOLDEN, NGRAM
 from tests.test_export_vllm import losses, of, with_
@@ -656,3 +658,46 @@ def test_models_and_prompt_go_to_the_fastest_device_there_is(
     prompt.to.assert_called_once_with(device)
     assert loaded[0].mock_calls[0] == call.to(device), "before it generates"
     assert loaded[0].generate.called
+
+
+# -- the model half of a hybrid ---------------------------------------------------------------------------------------
+
+HYBRID = with_(DRAFT_MODEL, method="hybrid", model="org/draft", options={"draft_max_tokens": 3, "lookup": "ngram"})
+
+
+@pytest.fixture
+def head(tmp_path: Path) -> str:
+    """A folder that says it is an EAGLE-3 head."""
+    (tmp_path / "config.json").write_text(json.dumps({"architectures": ["LlamaForCausalLMEagle3"]}))
+    return str(tmp_path)
+
+
+@pytest.mark.parametrize("target", ["vllm", "sglang", "tensorrt_llm", "llama_cpp", "transformers", "docker"])
+def test_of_a_hybrid_a_server_gets_the_model(target: str) -> None:
+    made = export_preset(HYBRID, target)
+    assert losses(made)["speculation.method"] == "approximated"
+    assert "ngram" in next(str(loss.reason) for loss in made.losses if loss.field == "speculation.method")
+    assert losses(made)["speculation.options.lookup"] == "dropped"
+    told = made.written.keys() | losses(made).keys()
+    assert set(fields(HYBRID.config.model_copy(update={"speculation": explicit(HYBRID.config).speculation}))) <= told
+    text = "".join(made.files.values())
+    assert "org/draft" in text
+    assert "changes the speed, not" in " ".join(text.replace("#", " ").replace(";", " ").split())
+
+
+def test_the_model_half_of_a_hybrid_is_a_draft_model_or_a_head(head: str) -> None:
+    """And drafts as many as it did where the lookup found nothing."""
+    spec = yaml.safe_load(of(export_preset(HYBRID, "vllm"), ".vllm.yaml"))["speculative-config"]
+    assert (spec["method"], spec["model"], spec["num_speculative_tokens"]) == ("draft_model", "org/draft", 3)
+    eagle = export_preset(with_(HYBRID, model=head), "vllm", draft_as="org/head")
+    spec = yaml.safe_load(of(eagle, ".vllm.yaml"))["speculative-config"]
+    assert (spec["method"], spec["model"]) == ("eagle3", "org/head"), "known by the files it was measured with"
+    absent = export_preset(with_(HYBRID, model="org/EAGLE3-of-a-target"), "vllm")
+    assert yaml.safe_load(of(absent, ".vllm.yaml"))["speculative-config"]["method"] == "eagle3"
+    with pytest.raises(PlaygroundError, match="no drafting method like eagle3"):
+        export_preset(with_(HYBRID, model=head), "transformers")
+
+
+def test_a_hybrid_stays_one_in_a_preset_of_ours() -> None:
+    data = yaml.safe_load(of(export_preset(HYBRID, "preset"), ".yaml"))
+    assert data["config"]["speculation"]["method"] == "hybrid"

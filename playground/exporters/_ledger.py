@@ -10,7 +10,7 @@ from typing import Any
 from playground.config import Preset, RunConfig, SamplingParams, Speculation
 from playground.errors import PlaygroundError
 from playground.exporters import Loss, LossLevel
-from playground.exporters._served import is_named
+from playground.exporters._served import Served, is_named
 from playground.sentence import Sentence
 
 ONLY_REQUESTS = Sentence("it can only be sent with each request, as the request file does")
@@ -91,6 +91,8 @@ class Ledger:
 
     def settle(self) -> None:
         """Every field that nobody spoke of is lost, or not used where it is neutral."""
+        if isinstance(self.preset, Served) and self.preset.lookup:
+            self._halved(self.preset)
         for name in fields(self.config):
             if name in self.written or self.lost(name):
                 continue
@@ -100,6 +102,22 @@ class Ledger:
                 self.say(name, "not used")
             else:
                 self.lose(name, "dropped", self._why(name))
+
+    def _halved(self, preset: Served) -> None:
+        self.lose(
+            "speculation.method",
+            "approximated",
+            Sentence(
+                "measured was hybrid, which looks up first ({lookup}) and drafts by its model where nothing is found; "
+                "only the model's half is written: that changes the speed, not the output",
+                lookup=preset.lookup,
+            ),
+        )
+        for name in preset.left_out:
+            if name == "speculation.options.draft_max_tokens":
+                self.say(name, "as num_speculative_tokens")
+            else:
+                self.lose(name, "dropped", Sentence("it belongs to the lookup, which is left out"))
 
     def _why(self, name: str) -> Sentence:
         if name == "chat":

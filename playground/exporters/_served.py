@@ -1,4 +1,5 @@
-"""A preset whose models are called as the server calls them, which remembers what they were called when measured.
+"""A preset as a server can take it, which remembers what it was: its models by the server's names, and of a hybrid way
+of drafting the half that servers know.
 
 Knows presets, no server.
 """
@@ -7,16 +8,20 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
-from playground.config import Preset
+from playground.config import Preset, Speculation
 from playground.errors import PlaygroundError
 from playground.sentence import Sentence
 
 
 class Served(Preset):
-    """A preset for a server with names of its own; `config` holds the server's, `measured` those it was measured by."""
+    """A preset changed for a server; `config` is the server's."""
 
     measured: dict[str, str] = Field(default_factory=dict)
     """"target", "speculation.model" -> the preset's own name of that model, of those that were renamed."""
+    lookup: str = ""
+    """The lookup of a hybrid method whose model alone is left in `config`."""
+    left_out: tuple[str, ...] = ()
+    """Fields of the preset that belonged to it."""
 
 
 def served(preset: Preset, target: str = "", draft: str = "") -> Preset:
@@ -49,6 +54,28 @@ def served(preset: Preset, target: str = "", draft: str = "") -> Preset:
     if not measured:
         return preset
     return Served.model_validate(dict(preset) | {"config": config, "measured": measured})
+
+
+def model_half(preset: Preset, method: str, options: frozenset[str]) -> Preset:
+    """A hybrid preset with its model alone, as `method` with those of its options that this one has.
+
+    The model drafts as many tokens as it did beside the lookup.
+    """
+    spec = preset.config.speculation
+    assert spec is not None
+    k, most = spec.num_speculative_tokens, spec.options.get("draft_max_tokens")
+    half = Speculation(
+        method=method,
+        model=spec.model,
+        num_speculative_tokens=min(k, most) if isinstance(most, int) else k,
+        options={name: value for name, value in spec.options.items() if name in options},
+    )
+    changed = {
+        "config": preset.config.model_copy(update={"speculation": half}),
+        "lookup": str(spec.options.get("lookup") or "suffix"),
+        "left_out": tuple(f"speculation.options.{name}" for name in spec.options if name not in options),
+    }
+    return Served.model_validate(dict(preset) | changed)
 
 
 def is_named(preset: Preset, field: str) -> bool:

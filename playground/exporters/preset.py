@@ -18,7 +18,7 @@ def export(preset: Preset) -> Export:
     Raises:
         PlaygroundError: its models were given a server's names, which is what a preset says nothing of.
     """
-    if isinstance(preset, Served):
+    if isinstance(preset, Served) and preset.measured:
         raise PlaygroundError(
             Sentence("A preset calls its models as they were measured."),
             Sentence("Leave out the server's names for them, or choose a server to export for."),

@@ -69,6 +69,11 @@ CHINESE: dict[str, str] = {
         "the server's own image lacks {package}: build one with the Dockerfile beside, push it, and put your registry "
         "for {placeholder}"
     ): ("服务器自己的镜像缺少 {package}：请用附带的 Dockerfile 构建并推送，再把 {placeholder} 换成您的镜像仓库"),
+    (
+        "measured was hybrid, which looks up first ({lookup}) and drafts by its model where nothing is found; only the "
+        "model's half is written: that changes the speed, not the output"
+    ): ("测量所用为 hybrid：先查找（{lookup}），找不到时由模型起草；只写入模型这一半：影响速度，不影响输出"),
+    "it belongs to the lookup, which is left out": "属于查找部分，未写入",
     "{name} is no name of a model.": "{name} 不是模型名称。",
     "Name it in one line, without spaces at its ends.": "请写在一行内，首尾不留空格。",
     "This preset drafts without a model, so none can be named “{name}”.": (
