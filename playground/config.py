@@ -4,6 +4,7 @@ Field titles, descriptions and bounds are the single source of the page's contro
 errors. Knows nothing of where it runs (settings.py) or of how (engines, drafters check their own `options`).
 """
 
+import re
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -150,10 +151,20 @@ class Preset(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")
+    name: str
     description: str = Field("", max_length=2000)
     config: RunConfig
     evidence: Evidence | None = None
+
+    @field_validator("name")
+    @classmethod
+    def _in_words(cls, name: str) -> str:
+        if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,63}", name):
+            raise ValueError(
+                f"{name[:64]!r} is no name for a preset: up to 64 of a-z, 0-9, dot, dash and underscore, with a letter "
+                "or digit first"
+            )
+        return name
 
 
 def checked(model: type[M], data: object, *, where: str = "") -> M:

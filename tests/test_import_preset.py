@@ -64,7 +64,7 @@ config:
         ("[a, b]", "[a, no]", "line 9, config.sampling.stop.1: input should be a valid string"),
         ("  target: org/model", "  target:", "line 3, config.target: input should be a valid string"),
         ("  speculation:\n    method", "  speculation: []\n  x:\n    method", "line 4, config.speculation: must be"),
-        ("name: mine", "name: My Preset", "line 1, name: string should match pattern"),
+        ("name: mine", "name: My Preset", "line 1, name: 'My Preset' is no name for a preset: up to 64 of a-z"),
         ("name: mine\n", "name: mine\nextra: 1\n", "line 2, extra: is not a known key"),
         ("temperature: 0.7", "min_tokens: 900", "line 7, config.sampling: min_tokens (900) must not exceed max_tokens"),
         ("  target", " target", "line "),

@@ -225,7 +225,7 @@ def test_what_measured_nothing_is_no_preset(runner: Runner, store: Store) -> Non
         presets.preset_from_run(store, "none", "x")
     ended = runner.start_run(scripted(), "Hello")
     list(ended)
-    with pytest.raises(PlaygroundError, match="name: string should match"):
+    with pytest.raises(PlaygroundError, match="is no name for a preset: up to 64 of a-z, 0-9"):
         presets.preset_from_run(store, ended.run_id, "Not A Name")
 
 
