@@ -309,6 +309,8 @@ def _other(wanted: str, files: Mapping[str, bytes | str]) -> object:
 
 def _parse(name: str, text: str) -> object:
     """Data where it is YAML or JSON; the text itself where an importer reads it as code (a command, a snippet)."""
+    if not text.strip():
+        raise PlaygroundError(f"{name} is empty.", "Check that this is the right file.", code="bad_file")
     lower = name.lower()
     if lower.endswith(".json") or (text.lstrip().startswith("{") and not lower.endswith((".yaml", ".yml"))):
         return parse_json(name, text)

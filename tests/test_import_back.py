@@ -46,10 +46,6 @@ def values(config: RunConfig, others: set[str]) -> dict[str, Any]:
     found = {field: value_of(config, field) if field in mine else default_of(config, field) for field in mine | others}
     if config.speculation:
         found["speculation.method"] = method_of(config.speculation).replace("pard", "draft_model")
-        if not found.get("speculation.options.draft_tensor_parallel_size", 0):  # open: the target's
-            found["speculation.options.draft_tensor_parallel_size"] = config.engine_options.get(
-                "tensor_parallel_size", 1
-            )
         found["speculation.options.parallel_drafting"] = method_of(config.speculation) == "pard"
     return found
 
@@ -59,6 +55,9 @@ def changed(before: Preset, after: Imported) -> set[str]:
     old, new = explicit(before.config), explicit(after.preset.config)
     first, second = values(old, set(fields(new))), values(new, set(fields(old)))
     same = {field for field in first if first[field] == second[field] or (_off(first[field]) and _off(second[field]))}
+    size = "speculation.options.draft_tensor_parallel_size"
+    if first.get(size) in (None, old.engine_options.get("tensor_parallel_size", 1)) and not second.get(size):
+        same.add(size)  # open, or as large as the target's: the same either way
     return set(fields(old)) - same
 
 

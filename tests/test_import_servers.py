@@ -317,6 +317,63 @@ def test_compose_around_an_old_vllm() -> None:
 
 
 @pytest.mark.parametrize(
+    ("service", "message"),
+    [
+        ("{image: vllm/vllm-openai}", "service s has no command"),
+        ("{image: nginx}", "it has s"),
+        ('{image: vllm/vllm-openai, command: "--model \'a"}', "the command of service s opens a quote"),
+    ],
+)
+def test_a_service_that_says_too_little_is_named(service: str, message: str) -> None:
+    with pytest.raises(PlaygroundError, match=message) as caught:
+        import_text("compose.yaml", f"services:\n  s: {service}\n")
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "vllm serve a/b --speculative-config",
+        "vllm serve a/b --max-num-seqs --port 3",
+        "vllm serve --model",
+        "vllm serve a/b --config",
+        "sglang serve a/b --speculative-algorithm",
+        "sglang serve a/b --context-length",
+        "sglang serve a/b --config",
+        "trtllm-serve a/b --config",
+        "trtllm-serve a/b --tp_size",
+        "llama-server -m",
+        "llama-server -m x --temp",
+        "llama-server -m x -md",
+        "llama-server -m x --spec-type --port 3",
+        "llama-server -m x --models-preset",
+    ],
+)
+def test_a_flag_without_its_value_is_named(text: str) -> None:
+    """Never taken for 1, nor left out without a word."""
+    with pytest.raises(PlaygroundError, match="is given without a value"):
+        import_text("x.sh", text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["vllm serve a/b --config c.yaml", "sglang serve a/b --config c.yaml", "llama-server -m x --models-preset c.ini"],
+)
+def test_a_file_that_did_not_come_along_is_named(text: str) -> None:
+    assert said(import_text("x.sh", text), "which did not come along")
+    file = {"c.yaml": "context-length: 4096\n" if "sglang" in text else "max-num-seqs: 4\n", "c.ini": "[a]\nc = 512\n"}
+    assert not said(import_text("x.sh", text, beside=file), "which did not come along")
+
+
+@pytest.mark.parametrize(
+    "flags", ["--spec-type draft-mtp --spec-draft-n-max -1", "--spec-type ngram-simple --spec-ngram-simple-size-n 0"]
+)
+def test_lengths_below_one_are_refused_and_not_raised(flags: str) -> None:
+    with pytest.raises(PlaygroundError, match="is less than 1"):
+        import_text("x.sh", f"llama-server -m x {flags}")
+
+
+@pytest.mark.parametrize(
     ("service", "target"),
     [
         ("{image: 'ghcr.io/ggml-org/llama.cpp:server', command: [-m, t.gguf, --draft-max, '8', -md, d]}", "t.gguf"),

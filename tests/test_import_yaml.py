@@ -38,7 +38,7 @@ HOSTILE = {
     "a sexagesimal number without end": ("a: 1" + ":00" * 50_000, "line 1: “1:00"),
     "a NUL byte": ("a: 1\nb: \0\n", "line 2: holds a NUL byte"),
     "an escape sequence": ("a: \x1b[31m\n", "control characters are not allowed"),
-    "half a file": ("a: {b: 1", "line 2: did not find"),
+    "half a file": ("a: {b: 1", "line 1: the YAML ends too early"),
     "a tab as indentation": ("a:\n\t- 1\n", "line 2: "),
     "two documents": ("a: 1\n---\nb: 2\n", "more than one"),
     "nothing": ("", "no YAML document"),
@@ -166,6 +166,52 @@ def test_half_a_file_and_wrong_types_are_one_error(whole: str) -> None:
                   "model: a/b\noverride-generation-config: {temperature: hot}"):  # fmt: skip
         with pytest.raises(PlaygroundError):
             import_text("x.yaml", wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("x.yaml", "model: a\nspec: {b: 1,\n\n\n", 2),
+        ("x.yaml", 'model: "a\n', 1),
+        ("x.json", '{"a": 1,\n"b":\n\n', 2),
+    ],
+)
+def test_no_line_past_the_end_is_named(name: str, text: str, line: int) -> None:
+    """Half a file: parsers name the line after the last one, where nobody finds anything."""
+    with pytest.raises(PlaygroundError, match=f"{name}, line {line}: the (YAML|JSON) ends too early"):
+        import_text(name, text)
+
+
+@pytest.mark.parametrize("name", ["x.yaml", "x.json", "x.sh", "x.py", "x.ini", "Modelfile", "x"])
+@pytest.mark.parametrize("text", ["", " \n\t\n", "\ufeff"])
+def test_an_empty_file_is_called_so(name: str, text: str) -> None:
+    with pytest.raises(PlaygroundError, match=f"{name} is empty"):
+        import_text(name, text)
+
+
+def test_why_a_file_cannot_be_read_has_its_own_fix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, file = tmp_path / "loop", tmp_path / "x.yaml"
+    loop.symlink_to(loop)
+    file.write_text("model: a/b")
+    for path, hint in ((loop, "circle"), (file / "y", "is a file"), (tmp_path / ("x" * 300), "name")):
+        with pytest.raises(PlaygroundError) as caught:
+            read_file(path)
+        assert hint in caught.value.hint
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(PlaygroundError) as caught:
+        read_file(file)
+    assert "permission denied" in caught.value.message
+    assert "chmod" in caught.value.hint
+
+
+def test_a_file_s_name_hides_nothing_in_what_is_made_of_it() -> None:
+    found = import_text("a\n\u202eb.yaml", "model: a/b")
+    assert found.preset.description == "Imported from a··b.yaml (vLLM)."
+    assert import_text("a\n\u202eb.sh", "llama-server -m x").preset.description == "Imported from a··b.sh (llama.cpp)."
 
 
 def test_what_is_no_ordinary_file_is_refused(tmp_path: Path) -> None:

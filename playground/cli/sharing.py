@@ -108,12 +108,15 @@ def add_import_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def import_(args: argparse.Namespace, out: Output) -> int:
+    if not args.file:
+        raise PlaygroundError("No file is named.", "Name one, or - for standard input.", code="bad_file")
     if args.file == "-":
         imported = import_text("stdin", sys.stdin.buffer.read(MAX_BYTES + 1), keep_lossy=args.keep_lossy)
     else:
-        imported = import_file(Path(args.file), keep_lossy=args.keep_lossy)
-    preset = _named(imported.preset, args.save) if args.save else imported.preset
-    saved = save_preset(preset, load_settings(), overwrite=args.overwrite) if args.save else None
+        imported = import_file(Path(args.file).expanduser(), keep_lossy=args.keep_lossy)
+    keep = args.save is not None
+    preset = _named(imported.preset, args.save) if keep else imported.preset
+    saved = save_preset(preset, load_settings(), overwrite=args.overwrite) if keep else None
     for sentence in imported.rewrites:
         out.side.print(in_one_line(f"note: {sentence}"))
     if saved is None:

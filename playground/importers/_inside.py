@@ -23,13 +23,13 @@ _IMAGES: tuple[tuple[str, list[str]], ...] = (
 _PROGRAMS = ("vllm", "llama-server", "trtllm-serve", "sglang")
 
 
-def words_of(value: object) -> list[str]:
-    """A command given as text or as a list."""
+def words_of(value: object, where: str) -> list[str]:
+    """A command given as text or as a list; `where` opens the error about quotes that do not match."""
     if isinstance(value, str):
         try:
             return shlex.split(value)
         except ValueError:
-            return []
+            raise PlaygroundError(f"{where} opens a quote and does not close it.", "Check its quotes.") from None
     return [str(item) for item in value] if isinstance(value, list) else []
 
 

@@ -5,14 +5,13 @@
 
 import difflib
 from collections.abc import Iterable, Mapping
-from pathlib import PurePath
 from typing import Any
 
 from playground.config import Preset, RunConfig, SamplingParams
 from playground.errors import PlaygroundError
 from playground.importers import Imported
-from playground.importers._text import name_from
-from playground.importers._yaml import Located, checked_document, line_of, parse_json
+from playground.importers._text import in_words, name_from
+from playground.importers._yaml import MAX_NUMBER, Located, checked_document, line_of, parse_json
 from playground.sentence import Sentence
 
 Values = dict[str, Any]
@@ -79,27 +78,37 @@ class Reading:
         return True
 
     def text(self, key: str) -> str | None:
+        """Raises PlaygroundError where it is no text, as a flag without its value is not."""
         value = self.values.pop(key, None)
-        return value if isinstance(value, str) and value else None
+        return text_of(value, self.place(key))
 
     def take(self, names: Mapping[str, str]) -> Values:
         """The values under some keys, by our names for them."""
         return {ours: self.values.pop(theirs) for theirs, ours in names.items() if theirs in self.values}
 
-    def whole(self, key: str, value: Any) -> int:
-        """A whole number, which a command line gives as text."""
+    def whole(self, key: str, value: Any, *, least: int | None = None) -> int:
+        """A whole number, which a command line gives as text; `least`: smaller ones are refused."""
+        if value is True:
+            raise without_value(self.place(key))
         try:
-            return int(str(value))
+            number = int(str(value)[:MAX_NUMBER])
         except ValueError:
             raise PlaygroundError(
                 f"{self.place(key)}: {value!r:.40} is no whole number.", "Correct it.", code="bad_config"
             ) from None
+        if least is not None and number < least:
+            raise PlaygroundError(
+                f"{self.place(key)}: {number} is less than {least}.", "Correct it, or leave it out.", code="bad_config"
+            )
+        return number
 
     def inside(self, key: str) -> Values:
         """A mapping inside, its keys with underscores; JSON text is read."""
         value = self.values.pop(key, None)
         if value is None:
             return {}
+        if value is True:
+            raise without_value(self.place(key))
         if isinstance(value, str):
             value = parse_json(f"{self.name}, {key}", value)
         if not isinstance(value, dict):
@@ -138,7 +147,7 @@ class Reading:
         """The preset. Raises PlaygroundError for values that no preset can hold."""
         preset = {
             "name": name_from(self.name),
-            "description": f"Imported from {PurePath(self.name).name[:200]} ({title}).",
+            "description": f"Imported from {in_words(self.name)} ({title}).",
             "config": config,
         }
         checked_document(RunConfig, config, self.name)
@@ -250,8 +259,38 @@ def dtype(reading: Reading) -> str:
 
 
 def checked_as(model: Any, data: Values, name: str, *sources: Any) -> Any:
-    """`data` as `model`, numbers in quotes allowed (a command line has no others); errors name the sources' lines."""
+    """`data` as `model`, numbers in quotes allowed (a command line has no others); errors name the sources' lines.
+
+    True, as a flag without its value is, is no number: pydantic alone would take it for 1.
+    """
+    known = {spelled: field for key, field in model.model_fields.items() for spelled in (key, field.alias or key)}
+    for key, value in data.items():
+        if value is True and key in known and "bool" not in str(known[key].annotation):
+            raise without_value(place(name, next((s for s in sources if _has(s, key)), {}), key))
     return checked_document(model, located(data, *sources), name, strict=False)
+
+
+def _has(source: Any, key: str) -> bool:
+    return isinstance(source, Mapping) and any(spelled.replace("-", "_") == key.replace("-", "_") for spelled in source)
+
+
+def without_value(where: str) -> PlaygroundError:
+    return PlaygroundError(
+        f"{where}: is given without a value.", "Write the value, or leave it out.", code="bad_config"
+    )
+
+
+def text_of(value: Any, where: str) -> str | None:
+    """A text; None where there is none."""
+    if value is True:
+        raise without_value(where)
+    if value is not None and not isinstance(value, str):
+        raise PlaygroundError(f"{where}: must be text.", "Write one name, in quotes if need be.", code="bad_config")
+    return value or None
+
+
+def not_along(file: str) -> Sentence:
+    return Sentence("The command names the file {file}, which did not come along: what it says is missing.", file=file)
 
 
 def located(data: Values, *sources: Any) -> Located:
@@ -266,6 +305,7 @@ def located(data: Values, *sources: Any) -> Located:
 def place(name: str, raw: Mapping[str, Any], key: str) -> str:
     """Where a key stands, by either spelling of it: file, line where known, key."""
     if key not in raw:
-        key = next((spelled for spelled in raw if spelled.replace("-", "_") == key), key)
+        plain = key.replace("-", "_")
+        key = next((spelled for spelled in raw if spelled.replace("-", "_") == plain), key)
     line = line_of(raw, [key])
     return f"{name}, " + (f"line {line}, " if line else "") + key[:60]

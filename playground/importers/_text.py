@@ -1,6 +1,7 @@
 """Files people hand us, as text: bounded, decoded, never executed. Knows no format."""
 
 import codecs
+import errno
 import re
 import stat
 from pathlib import Path, PurePath
@@ -27,13 +28,28 @@ def read_file(path: Path, *, limit: int = MAX_BYTES) -> bytes:
         with path.open("rb") as file:
             content = file.read(limit + 1)
     except OSError as error:
-        raise PlaygroundError(
-            f"{path} cannot be read: {error.strerror or error}.", "Check the name and its permissions.", code="bad_file"
-        ) from None
+        why = (error.strerror or str(error)).lower()
+        hint = _FIXES.get(error.errno or 0, "Copy it to another place and name that.")
+        raise PlaygroundError(f"{path} cannot be read: {why}.", hint, code="bad_file") from None
     except ValueError:  # a NUL byte in the name
         raise PlaygroundError("The file's name is not valid.", "Check the name.", code="bad_file") from None
     check_size(str(path), len(content), limit=limit)
     return content
+
+
+_FIXES = {
+    errno.ENOENT: "Check the name and the folder it is looked for in.",
+    errno.ENOTDIR: "Check the name: a part of it that should be a folder is a file.",
+    errno.EACCES: "Let this user read it (chmod u+r), or give its text on standard input: `import -`.",
+    errno.ELOOP: "Its links lead in a circle: name the file itself.",
+    errno.ENAMETOOLONG: "Check the name.",
+}
+
+
+def in_words(name: str) -> str:
+    """A file's bare name as a description may hold it: one line, nothing hidden, 200 characters at most."""
+    bare = PurePath(name).name[:200]
+    return "".join(c if c.isprintable() else "·" for c in bare)
 
 
 def check_size(name: str, size: int, *, limit: int = MAX_BYTES) -> None:

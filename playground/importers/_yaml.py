@@ -69,7 +69,7 @@ def parse_documents(name: str, content: bytes | str) -> list[object]:
         nodes = list(yaml.compose_all(text, Loader=_Loader))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        _refuse(name, mark.line + 1 if mark else 1, error.problem or "this is not YAML", "Correct the YAML there.")
+        _broken(name, text, mark.line + 1 if mark else 1, error.problem or "this is not YAML", "YAML")
     except yaml.YAMLError as error:
         _refuse(name, 1, str(error).splitlines()[0], "Correct the YAML.")
     if not nodes or len(nodes) > MAX_DOCUMENTS:
@@ -96,7 +96,7 @@ def parse_json(name: str, content: bytes | str) -> object:
     try:
         data = json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
     except json.JSONDecodeError as error:
-        _refuse(name, error.lineno, f"{error.msg.lower()} (column {error.colno})", "Correct the JSON there.")
+        _broken(name, text, error.lineno, f"{error.msg.lower()} (column {error.colno})", "JSON")
     except RecursionError:
         _refuse(name, 1, "is nested too deeply", "Check that this is the right file.")
     except ValueError:  # an integer of thousands of digits
@@ -219,6 +219,14 @@ def _shown(text: str) -> str:
     """A stranger's words inside our sentence: one line, short, in quotes."""
     short = text if len(text) <= 60 else text[:59] + "…"
     return "“" + "".join(c if c.isprintable() else "·" for c in short) + "”"
+
+
+def _broken(name: str, text: str, line: int, problem: str, kind: str) -> NoReturn:
+    """A parser finds out at the end that something never ended, and names the line after the last."""
+    last = max(1, len(text.rstrip().splitlines()))
+    if line > last:
+        _refuse(name, last, f"the {kind} ends too early", "Check that the file is whole: a bracket or quote is open.")
+    _refuse(name, line, problem, f"Correct the {kind} there.")
 
 
 def _refuse(name: str, line: int, problem: str, hint: str) -> NoReturn:

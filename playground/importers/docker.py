@@ -20,13 +20,21 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
     services = data.get("services") if isinstance(data, dict) else None
     found: list[tuple[str, str]] = []
     for title, service in services.items() if isinstance(services, dict) else ():
-        if isinstance(service, dict) and (text := _command(service)):
+        if isinstance(service, dict) and (text := _command(service, f"{name}: the command of service {title[:60]}")):
             found.append((title, text))
-    if not found:
+    if not isinstance(services, dict) or not found:
+        names = ", ".join(title[:40] for title in list(services)[:8]) if isinstance(services, dict) else ""
         raise PlaygroundError(
-            f"{name}: no service runs a server we know.", "Known are vLLM, SGLang, TensorRT-LLM and llama.cpp."
+            f"{name}: no service runs a server we know; it has {names or 'no service'}.",
+            "Known are vLLM, SGLang, TensorRT-LLM and llama.cpp.",
         )
     title, text = found[0]
+    if not any(services[title].get(key) for key in ("command", "entrypoint", "environment")):
+        raise PlaygroundError(
+            f"{name}: service {title[:60]} has no command, so nothing says what its server is to run.",
+            "Add `command:` with the server's flags.",
+            code="bad_config",
+        )
     imported = read_command(name, text, _files(data), keep_lossy=keep_lossy)
     said = [Sentence("Read from the command of service {name}; its container is left out.", name=title[:60])]
     if others := ", ".join(other[:40] for other, _ in found[1:]):
@@ -34,8 +42,8 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
     return told(imported, *said)
 
 
-def _command(service: dict[str, Any]) -> str | None:
-    entry, given = words_of(service.get("entrypoint")), words_of(service.get("command"))
+def _command(service: dict[str, Any], where: str) -> str | None:
+    entry, given = words_of(service.get("entrypoint"), where), words_of(service.get("command"), where)
     words = [_plain(word) for word in [*entry, *given]]
     return server_command(str(service.get("image", "")), words, _environment(service.get("environment")))
 

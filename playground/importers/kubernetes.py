@@ -34,7 +34,8 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
     if "modelArtifacts" in chart:
         return _llm_d(name, chart, keep_lossy)
     for container in _containers(data):
-        words = [*words_of(container.get("command")), *words_of(container.get("args"))]
+        where = f"{name}: the command of container {str(container.get('name', '?'))[:60]}"
+        words = [*words_of(container.get("command"), where), *words_of(container.get("args"), where)]
         text = server_command(str(container.get("image", "")), [_plain(w) for w in words], _environment(container))
         if text:
             title = str(container.get("name", "?"))[:60]
@@ -97,7 +98,7 @@ def _production_stack(name: str, chart: dict[str, Any], keep_lossy: bool) -> Imp
             words += [flag, str(config[key])]
     if config.get("enablePrefixCaching") is False:
         words.append("--no-enable-prefix-caching")
-    words += words_of(config.get("extraArgs"))
+    words += words_of(config.get("extraArgs"), f"{name}: extraArgs")
     imported = read_command(name, shlex.join(words), {}, keep_lossy=keep_lossy)
     said = [Sentence("Read from the values of production-stack; what the chart adds is left out.")]
     if len(models or ()) > 1:
@@ -119,7 +120,7 @@ def _llm_d(name: str, chart: dict[str, Any], keep_lossy: bool) -> Imported:
             words += [flag, str(size)]
     containers = decode.get("containers")
     first = containers[0] if isinstance(containers, list) and containers and isinstance(containers[0], dict) else {}
-    words += words_of(first.get("args"))
+    words += words_of(first.get("args"), f"{name}: args of decode")
     imported = read_command(name, shlex.join(words), {}, keep_lossy=keep_lossy)
     return told(imported, Sentence("Read from the decode values of llm-d; what the chart adds is left out."))
 

@@ -17,6 +17,7 @@ from playground.importers._reading import (
     engine_for,
     left_out_of,
     located,
+    not_along,
     penalty_window,
     pinned_defaults,
     taken,
@@ -104,6 +105,8 @@ def _config(reading: Reading) -> Values:
     options = _room(reading)
     speculation = _speculation(reading, old, options)
     sampling = _sampling(reading)
+    if (file := reading.text("models_preset")) is not None:
+        reading.said.append(not_along(file))
     reading.left_out(_SERVER, _OWN)
     return {
         "engine": engine_for(options, speculation),
@@ -133,7 +136,7 @@ def _speculation(reading: Reading, old: bool, engine_options: Values) -> Values 
         del reading.values[key]
     model = reading.text("spec_draft_model") or reading.text("spec_draft_hf")
     kind = _kind(reading, model)
-    k, least = _whole(reading, "spec_draft_n_max"), _whole(reading, "spec_draft_n_min")
+    k, shortest = _whole(reading, "spec_draft_n_max", least=1), _whole(reading, "spec_draft_n_min")
     p_min, how = reading.values.pop("spec_draft_p_min", None), reading.text("spec_draft_sampling")
     sizes = _sizes(reading, kind) if kind else (0, None)
     _other_types(reading, kind)
@@ -155,10 +158,10 @@ def _speculation(reading: Reading, old: bool, engine_options: Values) -> Values 
     elif how:
         options = {"draft_sample_method": how}
     method = "ngram" if kind in _NGRAM else _TYPES[kind]
-    found = {"method": method, "num_speculative_tokens": max(1, k), "model": model, "options": options}
+    found = {"method": method, "num_speculative_tokens": k, "model": model, "options": options}
     own = engine_for(engine_options, found) == "embedded"
     if kind.startswith("draft"):
-        _early_stop(reading, p_min, least, old, options if own else None)
+        _early_stop(reading, p_min, shortest, old, options if own else None)
     elif kind == "ngram-simple" and own:
         options["match"] = "most_recent"
         reading.said.append(taken("match", "most_recent", Sentence("llama-server takes the most recent match")))
@@ -197,7 +200,7 @@ class _EarlyStop(BaseModel):
 
 def _kind(reading: Reading, model: str | None) -> str | None:
     """The one spec-type that a preset can hold."""
-    given = reading.values.pop("spec_type", None)
+    given = reading.text("spec_type")
     if reading.values.pop("spec_default", False):
         given = given or "ngram-mod"
     if given is None and model is not None:
@@ -257,7 +260,7 @@ def _sizes(reading: Reading, kind: str) -> tuple[int, int | None]:
         )
     names = {"ngram-mod": ("spec_ngram_mod_n_match", "spec_ngram_mod_n_max")}
     first, second = names.get(kind, (f"spec_{kind.replace('-', '_')}_size_n", f"spec_{kind.replace('-', '_')}_size_m"))
-    lookup, draft = _whole(reading, first), _whole(reading, second)
+    lookup, draft = _whole(reading, first, least=1), _whole(reading, second, least=1)
     default = 24 if kind == "ngram-mod" else 12
     if lookup is None:
         reading.said.append(Sentence("The lookup's length is not given: {n}, its default, is written out.", n=default))
@@ -314,8 +317,8 @@ def _full(values: Values) -> Values:
     return {key.replace("_", "-"): value for key, value in (file | values).items()}
 
 
-def _whole(reading: Reading, key: str) -> int | None:
+def _whole(reading: Reading, key: str, *, least: int | None = None) -> int | None:
     value = reading.values.pop(key, None)
     if value is None:
         return None
-    return reading.whole(key, value)
+    return reading.whole(key, value, least=least)

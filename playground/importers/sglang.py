@@ -9,7 +9,17 @@ from playground.errors import PlaygroundError
 from playground.exporters._sglang_schema import ALGORITHMS, CHAINS, Preferred, Serve
 from playground.importers import Imported
 from playground.importers import _command as command
-from playground.importers._reading import NEUTRAL, NO_SAMPLING, Reading, Values, dtype, engine_for, located, taken
+from playground.importers._reading import (
+    NEUTRAL,
+    NO_SAMPLING,
+    Reading,
+    Values,
+    dtype,
+    engine_for,
+    located,
+    not_along,
+    taken,
+)
 from playground.sentence import Sentence
 
 TITLE = "SGLang"
@@ -43,7 +53,7 @@ _DRAFT = {
 }
 _SERVER = {
     "host", "port", "api_key", "served_model_name", "trust_remote_code", "tokenizer_path", "tokenizer_mode",
-    "load_format", "log_level", "enable_metrics", "chat_template", "reasoning_parser", "tool_call_parser", "config",
+    "load_format", "log_level", "enable_metrics", "chat_template", "reasoning_parser", "tool_call_parser",
     "attention_backend", "sampling_backend", "chunked_prefill_size", "cuda_graph_max_bs", "mem_fraction_static",
     "schedule_policy", "schedule_conservativeness", "device", "base_gpu_id", "nnodes", "node_rank", "dist_init_addr",
     "enable_dp_attention", "enable_torch_compile", "watchdog_timeout", "download_dir", "revision", "page_size",
@@ -72,7 +82,8 @@ def read(name: str, data: object, *, keep_lossy: bool = False, beside: object = 
     """See `Importer`. Where the command line and its file both say something, the command line wins."""
     raw: Any = _arguments(name, data) if isinstance(data, str) else data
     if isinstance(data, str) and isinstance(beside, dict):
-        raw = {key.replace("-", "_"): value for key, value in beside.items()} | raw
+        mine = {key: value for key, value in raw.items() if key != "config"}
+        raw = {key.replace("-", "_"): value for key, value in beside.items()} | mine
     reading = Reading(name, raw, keep_lossy=keep_lossy)
     if not isinstance(data, str) and any("_" in key for key in raw):
         reading.said.append(Sentence("Keys with underscores are read; SGLang itself takes them with dashes only."))
@@ -113,6 +124,8 @@ def _config(reading: Reading) -> Values:
         options["enable_prefix_caching"] = False
     speculation = _speculation(reading)
     sampling = _sampling(reading)
+    if (file := reading.text("config")) is not None:
+        reading.said.append(not_along(file))
     reading.left_out(_SERVER, {*_ENGINE, *_DRAFT, *_OWN})
     options = _checked_options(reading, options)
     return {

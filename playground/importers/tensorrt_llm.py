@@ -21,6 +21,7 @@ from playground.importers._reading import (
     engine_for,
     left_out_of,
     taken,
+    without_value,
 )
 from playground.sentence import Sentence
 
@@ -123,7 +124,9 @@ def read(name: str, data: object, *, keep_lossy: bool = False, beside: object = 
         raw = _arguments(name, data)
         if isinstance(beside, dict):
             raw = {key: value for key, value in raw.items() if key not in ("config", "extra_llm_api_options")} | beside
-        elif "config" in raw or "extra_llm_api_options" in raw:
+        elif given := next((key for key in ("config", "extra_llm_api_options") if key in raw), None):
+            if raw[given] is True:
+                raise without_value(f"{name}, {given}")
             raise PlaygroundError(
                 f"{name}: speaks of a file, {str(refers(name, data))[:80]}, that is not here.",
                 "Import both together, from one folder.",
@@ -227,7 +230,7 @@ def _speculation(reading: Reading) -> Values | None:
     size = inner.values.pop("max_matching_ngram_size", None)
     oldest = inner.values.pop("is_use_oldest", None)
     if method == "ngram":
-        longest = max(1, inner.whole("max_matching_ngram_size", 2 if size is None else size))
+        longest = inner.whole("max_matching_ngram_size", 2 if size is None else size, least=1)
         options |= {"prompt_lookup_max": longest, "prompt_lookup_min": 1}
         options |= {"match": "most_recent"} if oldest is False else {}
         if size is None:

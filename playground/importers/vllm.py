@@ -6,7 +6,6 @@ it looks like a slip of the pen. Nothing of the input is run.
 
 import difflib
 import re
-from pathlib import PurePath
 from typing import Any
 
 from playground.config import SamplingParams
@@ -29,11 +28,14 @@ from playground.importers._reading import (
     left_out_of,
     located,
     no_length,
+    not_along,
     not_known,
     place,
     servers_own,
+    text_of,
+    without_value,
 )
-from playground.importers._text import name_from
+from playground.importers._text import in_words, name_from
 from playground.importers._vllm_upgrade import DROPPED, MOVED_INSIDE, Values, upgrade
 from playground.importers._yaml import parse_json
 from playground.sentence import Sentence
@@ -111,7 +113,7 @@ def read(name: str, data: object, *, keep_lossy: bool = False, beside: object = 
     said += [Sentence("{key} is left out: {why}.", key=key, why=plain) for key in unread]
     said += _left_out(name, values, raw)
     config = _config(name, values, raw, said)
-    description = f"Imported from {PurePath(name).name[:200]} (vLLM)."
+    description = f"Imported from {in_words(name)} (vLLM)."
     preset = {"name": name_from(name), "description": description, "config": config}
     return Imported(preset_file.read(name, preset).preset, tuple(said))
 
@@ -123,6 +125,8 @@ def _normal(name: str, raw: dict[str, Any]) -> Values:
         plain = key.replace("-", "_")
         if plain in values:
             raise PlaygroundError(f"{place(name, raw, key)}: is given twice.", "Keep one of them.", code="bad_config")
+        if value is True and plain in ("speculative_config", "override_generation_config", "config"):
+            raise without_value(place(name, raw, key))
         if plain in ("speculative_config", "override_generation_config") and isinstance(value, str):
             value = parse_json(f"{name}, {key}", value)
         if plain in ("speculative_config", "override_generation_config") and not isinstance(value, dict):
@@ -137,7 +141,7 @@ def _normal(name: str, raw: dict[str, Any]) -> Values:
 
 def _left_out(name: str, values: Values, raw: dict[str, Any]) -> list[Sentence]:
     """A sentence for the keys that have no place in a preset."""
-    server = sorted(key for key in values if key in _SERVER)
+    server = sorted(key for key in values if key in _SERVER and key != "config")
     strange = sorted(key for key in values if key not in _SERVER and key not in _OURS)
     for key in strange:
         close = difflib.get_close_matches(key, _OURS, n=1, cutoff=0.85)
@@ -146,6 +150,8 @@ def _left_out(name: str, values: Values, raw: dict[str, Any]) -> list[Sentence]:
                 f"{place(name, raw, key)}: is not a known key.", f"Did you mean {close[0]}?", code="bad_config"
             )
     said = []
+    if isinstance(file := values.get("config"), str):
+        said.append(not_along(file))
     if server:
         said.append(servers_own(server))
     if strange:
@@ -154,8 +160,8 @@ def _left_out(name: str, values: Values, raw: dict[str, Any]) -> list[Sentence]:
 
 
 def _config(name: str, values: Values, raw: dict[str, Any], said: list[Sentence]) -> Values:
-    model = values.get("model")
-    if not isinstance(model, str) or not model:
+    model = text_of(values.get("model"), place(name, raw, "model"))
+    if model is None:
         elsewhere = "config" in values
         hint = "Import the file after --config itself." if elsewhere else "Add `model:` with the target model."
         raise PlaygroundError(f"{name}: names no model.", hint, code="bad_config")

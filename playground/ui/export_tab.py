@@ -24,6 +24,7 @@ from playground.importers._text import MAX_BYTES, check_size
 from playground.presets import named_preset, preset_from_run
 from playground.registry import discover
 from playground.sentence import Sentence
+from playground.terminal import sanitised
 from playground.ui import i18n
 from playground.ui.column import Update, preset_names
 from playground.ui.context import Context
@@ -238,17 +239,20 @@ class ExportTab:
 
 
 def shown_import(read: Callable[[], Imported]) -> tuple[str, dict[str, Any] | None, Any]:
-    """(what is said of it, the preset as data, whether it can be used)."""
+    """(what is said of it, the preset as data, whether it can be used).
+
+    What is said shows hidden characters of names as pictures; the preset has them as they are.
+    """
     try:
         found = read()
     except PlaygroundError as error:
         text = f'<p class="problem" role="alert">{esc(error.message)} <span>{esc(error.hint)}</span></p>'
-        return text, None, gr.update(visible=False)
+        return sanitised(text), None, gr.update(visible=False)
     rewrites = "".join(f"<li>{said_html(line)}</li>" for line in found.rewrites)
     said = f"<p>{i18n.tr('export.rewrites')}</p><ul>{rewrites}</ul>" if rewrites else ""
     said = said or f"<p>{i18n.tr('export.no_rewrites')}</p>"
     text = f'<h4>{esc(found.preset.name)}</h4>{said}<pre class="h-file">{esc(preset_yaml(found.preset))}</pre>'
-    return text, found.preset.model_dump(mode="json"), gr.update(visible=True)
+    return sanitised(text), found.preset.model_dump(mode="json"), gr.update(visible=True)
 
 
 def systems() -> list[tuple[str, str]]:

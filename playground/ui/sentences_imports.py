@@ -117,6 +117,9 @@ CHINESE: dict[str, str] = {
         "here."
     ): "为此类服务器保留 match most_recent；vLLM 取最早的匹配：若要在此处运行该预设，请去掉它。",
     "max_tokens is not given: {n}, the default of a preset, is taken.": "未给出 max_tokens：取预设的默认值 {n}。",
+    "The command names the file {file}, which did not come along: what it says is missing.": (
+        "命令指明了文件 {file}，但它没有一并提供：其中的内容缺失。"
+    ),
     "{key} {value} is taken: {why}.": "取 {key} {value}：{why}。",
     "llama-server matches one length only": "llama-server 只匹配一种长度",
     "llama-server takes the most recent match": "llama-server 取最近的匹配",
