@@ -83,7 +83,7 @@ def _row(
     }
     label = word(_LEFT - 40, y + 14, f"chart.{reading.key}", "direct", "end")
     if not any(series.values()):
-        return label + word(_LEFT, y + 14, "chart.nodata"), _GONE
+        return label + word(_LEFT + 10, y + 14, "chart.nodata"), _GONE
     top = reading.top or _top(reading, devices, series)
     low, high = y + _ROW - 14, y + 4
     parts = [

@@ -213,7 +213,7 @@ function state(now, recorded) {
   if (recorded) {
     make("b", "", badge, "pane.state.replaying");
     const where = make("span", "", badge);
-    where.title = where.textContent = [recorded.hardware, recorded.date].filter(Boolean).join(" · ");
+    badge.title = where.textContent = [recorded.hardware, recorded.date].filter(Boolean).join(" · ");
   }
   panel.replaceChildren();
   status.textContent = ""; status.dbSays = null;
@@ -240,7 +240,7 @@ function loading(now) {
   const bar = make("div", "db-bar", panel), fill = make("i", "", bar);
   if (now.fraction == null) bar.classList.add("unknown"); else fill.style.width = `${100 * now.fraction}%`;
   const hint = make("p", "db-state-hint", panel);
-  if (now.detail) make("span", "", hint).textContent = `${now.detail} · `;
+  if (now.detail) { tell(make("span", "", hint), now.detail); make("span", "", hint).textContent = " · "; }
   const seconds = make("span", "", hint), began = performance.now() - 1000 * (now.seconds ?? 0);
   const tick = () => board.say(seconds, "pane.seconds", { seconds: ((performance.now() - began) / 1000).toFixed(0) });
   tick();
@@ -255,14 +255,20 @@ function running() {
   if (!tokens.length) make("p", "db-state-hint", panel, "pane.state.prefill");
   board.say(status, "pane.state.running");
 }
+// A sentence of the server in all its languages, of which the page shows the reader's.
+function tell(node, said) {
+  if (typeof said === "string") { node.textContent = said; return; }
+  node.classList.add("tr");
+  for (const [lang, text] of Object.entries(said)) Object.assign(make("span", "", node), { lang, textContent: text });
+}
 function failed(now) {
   panel.setAttribute("role", "alert");
   make("p", "db-state-line", panel, "pane.state.failed");
-  make("p", "db-state-error", panel).textContent = now.message ?? "";
-  if (now.hint) make("p", "db-state-hint", panel).textContent = now.hint;
+  tell(make("p", "db-state-error", panel), now.message ?? "");
+  if (now.hint) tell(make("p", "db-state-hint", panel), now.hint);
   const button = make("button", "db-state-action", panel, "pane.state.copy_details");
   button.type = "button";
-  button.addEventListener("click", () => copyText([now.message, now.hint, now.details].filter(Boolean).join("\n\n"), button));
+  button.addEventListener("click", () => copyText([board.said(now.message), board.said(now.hint), now.details].filter(Boolean).join("\n\n"), button));
 }
 
 // ---------------------------------------------------------------- scrolling
