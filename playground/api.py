@@ -35,6 +35,7 @@ from playground.presets import DEFAULT, list_presets, load_preset, preset_from_r
 from playground.reports import BenchReport, Prompts, TuneReport, run_benchmark, run_tuning
 from playground.results import Collector, ComparisonOutput, RunOutput
 from playground.runner import Runner
+from playground.sentence import Sentence
 from playground.settings import Settings, load_settings
 from playground.training import TrainOptions, start_training
 from storage import Store
@@ -241,7 +242,7 @@ class Playground:
         Raises:
             PlaygroundError: it cannot begin, or failed. An interrupt saves, so that the same call goes on.
         """
-        chosen = checked(TrainOptions, options, where="the training's options")
+        chosen = checked(TrainOptions, options, where=Sentence("the training's options"))
         training = start_training(self.settings, chosen, Path(out), restart=restart)
         try:
             for status in training.follow():
@@ -282,7 +283,7 @@ class Playground:
         if not agreement:
             return DoctorOutput(report)
         if report.verdict == "does not work":
-            raise PlaygroundError(report.sentence, "Choose another draft.", code="incompatible_pair")
+            raise PlaygroundError(report.sentence, Sentence("Choose another draft."), code="incompatible_pair")
         config = trial_config(
             target,
             draft,

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from playground.errors import PlaygroundError
+from playground.faults import faults
+from playground.sentence import Sentence
 
 Dtype = Literal["auto", "bfloat16", "float16", "float32"]
 
@@ -67,7 +69,13 @@ class SamplingParams(BaseModel):
     @model_validator(mode="after")
     def _min_within_max(self) -> "SamplingParams":
         if self.min_tokens > self.max_tokens:
-            raise ValueError(f"min_tokens ({self.min_tokens}) must not exceed max_tokens ({self.max_tokens})")
+            raise ValueError(
+                Sentence(
+                    "min_tokens ({least}) must not exceed max_tokens ({most})",
+                    least=self.min_tokens,
+                    most=self.max_tokens,
+                )
+            )
         return self
 
     @property
@@ -161,8 +169,11 @@ class Preset(BaseModel):
     def _in_words(cls, name: str) -> str:
         if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,63}", name):
             raise ValueError(
-                f"{name[:64]!r} is no name for a preset: up to 64 of a-z, 0-9, dot, dash and underscore, with a letter "
-                "or digit first"
+                Sentence(
+                    "{name} is no name for a preset: up to 64 of a-z, 0-9, dot, dash and underscore, with a letter or "
+                    "digit first",
+                    name=repr(name[:64]),
+                )
             )
         return name
 
@@ -184,12 +195,8 @@ def checked(model: type[M], data: object, *, where: str = "") -> M:
 
 def config_error(error: ValidationError, where: str = "") -> PlaygroundError:
     """A pydantic error as our one sentence and its fix."""
-    parts = []
-    for item in error.errors()[:5]:
-        key = ".".join(str(p) for p in item["loc"]) or "value"
-        text = item["msg"].removeprefix("Value error, ")
-        if item["type"] == "extra_forbidden":
-            text = "is not a known key"
-        parts.append(f"{key}: {text[0].lower() + text[1:]}")
-    start = f"In {where}: " if where else ""
-    return PlaygroundError(f"{start}{'; '.join(parts)}.", "Correct the named value and try again.", code="bad_config")
+    found = faults(error)
+    said = (
+        Sentence("In {where}: {faults}.", where=where, faults=found) if where else Sentence("{faults}.", faults=found)
+    )
+    return PlaygroundError(said, Sentence("Correct the named value and try again."), code="bad_config")

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from playground.errors import PlaygroundError
 from playground.events import Loading
+from playground.sentence import Sentence
 
 POLL = 0.2  # seconds between tries: also how soon a waiting consumer notices that it was closed
 
@@ -39,8 +40,8 @@ class DeviceLock:
             self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
             raise PlaygroundError(
-                f"The lock file {self._path} cannot be opened: {error.strerror}.",
-                "Give its folder to this user, or choose another with DRAFTBOARD_DATA=/some/folder.",
+                Sentence("The lock file {path} cannot be opened: {why}.", path=self._path, why=error.strerror),
+                Sentence("Give its folder to this user, or choose another with DRAFTBOARD_DATA=/some/folder."),
                 code="unwritable",
             ) from None
 
@@ -55,7 +56,12 @@ class DeviceLock:
         start = time.monotonic()
         while not self._try(purpose) and not cancelled():
             seconds = time.monotonic() - start
-            yield Loading("device", f"Waiting for {self.device}, {self._holder()}.", None, seconds)
+            yield Loading(
+                "device",
+                Sentence("Waiting for {device}, {holder}.", device=self.device, holder=self._holder()),
+                None,
+                seconds,
+            )
             time.sleep(POLL)
 
     def release(self) -> None:
@@ -87,6 +93,6 @@ class DeviceLock:
         """Who has it, in words; the file may be half-written or the holder just gone."""
         try:
             content = json.loads(os.pread(self._fd, 4096, 0))
-            return f"used by process {int(content['pid'])}: {content['purpose']}"
+            return Sentence("used by process {pid}: {purpose}", pid=int(content["pid"]), purpose=content["purpose"])
         except (ValueError, KeyError, TypeError):
-            return "used by another process"
+            return Sentence("used by another process")

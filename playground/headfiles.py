@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from playground.errors import PlaygroundError
 from playground.modelfiles import read_object
+from playground.sentence import Sentence
 
 if TYPE_CHECKING:
     from playground.decoding.eagle3 import Eagle3Shape
@@ -89,12 +90,16 @@ def read_shape(name: str, config: Mapping[str, Any], num_layers: int) -> "Eagle3
             logit_scale=float(said.get("logit_scale") or 1.0),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise bad_head(name, f"its config.json is not whole ({error})") from None
+        raise bad_head(name, Sentence("its config.json is not whole ({why})", why=error)) from None
     if not all(0 <= tap < num_layers for tap in shape.taps) or list(shape.taps) != sorted(set(shape.taps)):
         raise PlaygroundError(
-            f"The head “{name}” reads hidden states before layers {', '.join(map(str, shape.taps))}, "
-            f"the target has {num_layers}.",
-            "It was made for another target; choose the one it names.",
+            Sentence(
+                "The head “{name}” reads hidden states before layers {layers}, the target has {num_layers}.",
+                name=name,
+                layers=", ".join(map(str, shape.taps)),
+                num_layers=num_layers,
+            ),
+            Sentence("It was made for another target; choose the one it names."),
             code="incompatible_pair",
         )
     return shape
@@ -135,16 +140,19 @@ def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def _only_what_we_compute(name: str, said: Mapping[str, Any], inner: Mapping[str, Any]) -> None:
     reasons = {
-        "it drafts all tokens in one pass": said.get("speculators_model_type", "eagle3") != "eagle3",
-        f"it has {said.get('num_hidden_layers')} layers, not one": said.get("num_hidden_layers", 1) != 1,
-        f"its activation is {said.get('hidden_act')}": said.get("hidden_act", "silu") != "silu",
-        "it reads only the last hidden state": inner.get("use_aux_hidden_state", True) is False,
+        Sentence("it drafts all tokens in one pass"): said.get("speculators_model_type", "eagle3") != "eagle3",
+        Sentence("it has {n} layers, not one", n=said.get("num_hidden_layers")): said.get("num_hidden_layers", 1) != 1,
+        Sentence("its activation is {activation}", activation=said.get("hidden_act")): said.get("hidden_act", "silu")
+        != "silu",
+        Sentence("it reads only the last hidden state"): inner.get("use_aux_hidden_state", True) is False,
     }
     for reason, holds in reasons.items():
         if holds:
             raise PlaygroundError(
-                f"The head “{name}” is of a kind this engine does not run: {reason}.",
-                "Run it with the vLLM engine, or choose an EAGLE-3 head with one Llama layer.",
+                Sentence(
+                    "The head “{name}” is of a kind this engine does not run: {reason}.", name=name, reason=reason
+                ),
+                Sentence("Run it with the vLLM engine, or choose an EAGLE-3 head with one Llama layer."),
                 code="unsupported_head",
             )
 
@@ -161,5 +169,7 @@ def _rope(said: Mapping[str, Any]) -> dict[str, Any]:
 
 def bad_head(name: str, what: str) -> PlaygroundError:
     return PlaygroundError(
-        f"The head “{name}” cannot be loaded: {what}.", "Download it again, or choose another.", code="bad_model"
+        Sentence("The head “{name}” cannot be loaded: {what}.", name=name, what=what),
+        Sentence("Download it again, or choose another."),
+        code="bad_model",
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from playground.errors import PlaygroundError
 from playground.headfiles import bad_head, config_of, write_json
 from playground.modelfiles import safetensors_header
+from playground.sentence import Sentence
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -70,13 +71,20 @@ def read_head(
     _match(name, wanted, {key: tuple(value.shape) for key, value in state.items()})
     if table.shape != (shape.vocab_size, shape.hidden_size):
         wants = (shape.vocab_size, shape.hidden_size)
-        raise bad_head(name, f"its embeddings, or the target's, are of size {tuple(table.shape)}, it needs {wants}")
+        raise bad_head(
+            name,
+            Sentence(
+                "its embeddings, or the target's, are of size {found}, it needs {wanted}",
+                found=tuple(table.shape),
+                wanted=wants,
+            ),
+        )
     head = head.to_empty(device=embeddings.device).to(embeddings.dtype)
     head.load_state_dict(state)
     head.register_buffer("embed_tokens", table, persistent=False)
     head.register_buffer("targets", targets.to(embeddings.device), persistent=False)
     if not all(bool(torch.isfinite(weight).all()) for weight in head.parameters()):
-        raise bad_head(name, "it has weights that are not numbers")
+        raise bad_head(name, Sentence("it has weights that are not numbers"))
     return head.eval().requires_grad_(False)
 
 
@@ -115,9 +123,15 @@ def _tensors(name: str, folder: Path) -> dict[str, "Tensor"]:
     files = sorted(file for file in folder.glob("*.safetensors") if file.is_file())
     if not files:
         pickled = any(folder.glob("*.bin")) or any(folder.glob("*.pt"))
+        if pickled:
+            raise PlaygroundError(
+                Sentence("The head “{name}” has no *.safetensors file, only pickled weights.", name=name),
+                Sentence("Convert it to safetensors: a pickle can run code when it is opened."),
+                code="bad_model",
+            )
         raise PlaygroundError(
-            f"The head “{name}” has no *.safetensors file{', only pickled weights' if pickled else ''}.",
-            "Convert it to safetensors: a pickle can run code when it is opened." if pickled else "Download it whole.",
+            Sentence("The head “{name}” has no *.safetensors file.", name=name),
+            Sentence("Download it whole."),
             code="bad_model",
         )
     found: dict[str, Tensor] = {}
@@ -140,7 +154,7 @@ def _joined(name: str, tensors: dict[str, "Tensor"]) -> dict[str, "Tensor"]:
                 try:
                     state[f"{joined}.{kind}"] = torch.cat([tensors.pop(part) for part in names])
                 except RuntimeError:
-                    raise bad_head(name, f"{', '.join(names)} do not fit together") from None
+                    raise bad_head(name, Sentence("{weights} do not fit together", weights=", ".join(names))) from None
     for key, tensor in tensors.items():
         norm = key.removesuffix(".weight") if key.startswith("fc_norm.") else key
         state[_PLAIN.get(key, norm)] = tensor
@@ -150,12 +164,19 @@ def _joined(name: str, tensors: dict[str, "Tensor"]) -> dict[str, "Tensor"]:
 def _match(name: str, wanted: dict[str, tuple[int, ...]], found: dict[str, tuple[int, ...]]) -> None:
     missing, unknown = sorted(wanted.keys() - found.keys()), sorted(found.keys() - wanted.keys())
     if missing:
-        raise bad_head(name, f"it lacks {', '.join(missing[:3])}")
+        raise bad_head(name, Sentence("it lacks {weights}", weights=", ".join(missing[:3])))
     if unknown:
-        raise bad_head(name, f"it has weights this engine does not know: {', '.join(unknown[:3])}")
+        raise bad_head(
+            name, Sentence("it has weights this engine does not know: {weights}", weights=", ".join(unknown[:3]))
+        )
     for key, size in wanted.items():
         if found[key] != size:
-            raise bad_head(name, f"{key} is of size {found[key]}, its config.json says {size}")
+            raise bad_head(
+                name,
+                Sentence(
+                    "{key} is of size {found}, its config.json says {wanted}", key=key, found=found[key], wanted=size
+                ),
+            )
 
 
 def _targets(name: str, d2t: "Tensor | None", shape: "Eagle3Shape") -> "Tensor":
@@ -165,17 +186,24 @@ def _targets(name: str, d2t: "Tensor | None", shape: "Eagle3Shape") -> "Tensor":
     drafts = torch.arange(shape.draft_vocab_size)
     if d2t is None:
         if shape.draft_vocab_size != shape.vocab_size:
-            raise bad_head(name, "it lacks d2t, the map of its reduced vocabulary")
+            raise bad_head(name, Sentence("it lacks d2t, the map of its reduced vocabulary"))
         return drafts
     if d2t.shape != drafts.shape or d2t.is_floating_point():
-        raise bad_head(name, f"d2t is of size {tuple(d2t.shape)}, its config.json says {shape.draft_vocab_size}")
+        raise bad_head(
+            name,
+            Sentence(
+                "d2t is of size {found}, its config.json says {wanted}",
+                found=tuple(d2t.shape),
+                wanted=shape.draft_vocab_size,
+            ),
+        )
     targets = drafts + d2t.long()
     if (
         bool((targets < 0).any())
         or bool((targets >= shape.vocab_size).any())
         or len(set(targets.tolist())) != len(targets)
     ):
-        raise bad_head(name, "d2t leads out of the vocabulary, or twice to the same token")
+        raise bad_head(name, Sentence("d2t leads out of the vocabulary, or twice to the same token"))
     return targets
 
 

@@ -18,6 +18,7 @@ from playground.engines import EngineContext
 from playground.events import Event, Loading, RunFinished
 from playground.process import ABORT_GRACE, EngineProcess
 from playground.registry import extension
+from playground.sentence import Sentence
 
 Cancelled = Callable[[], bool]
 Events = Generator[Event, None, None]
@@ -76,7 +77,10 @@ class LiveEngine:
             if loaded.serves(engine_class(config.engine).load_key(config, context)):
                 yield from self._followed(_device(loaded.lock, purpose, cancelled))
                 return
-            yield Loading("unload", f"Ending {loaded.config.engine} with {loaded.config.target}.")
+            yield Loading(
+                "unload",
+                Sentence("Ending {engine} with {target}.", engine=loaded.config.engine, target=loaded.config.target),
+            )
             self.close()
         yield from self._load(config, context, purpose, cancelled)
 
@@ -159,7 +163,7 @@ class LiveEngine:
 
 def engine_class(name: str) -> type[engines.Engine]:
     """Raises PlaygroundError when there is no such engine."""
-    found: type[engines.Engine] = extension(engines.PACKAGE, name, "engine").Engine
+    found: type[engines.Engine] = extension(engines.PACKAGE, name, Sentence("engine")).Engine
     return found
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from playground.events import Event, GpuSample, RunFinished, RunStarted, Step
+from playground.sentence import Sentence
 
 FOLD_VERSION = 1
 """Changes when a definition changes; cached columns of an older fold are then recomputed from the steps."""
@@ -208,20 +209,33 @@ class RunResult:
         if isinstance(notes := counters.get("notes"), list):
             warnings = self.environment.get("warnings")
             known = warnings if isinstance(warnings, list) else []
-            changes["environment"] = {**self.environment, "warnings": [*known, *map(str, notes)]}
+            changes["environment"] = {
+                **self.environment,
+                "warnings": [*known, *(n if isinstance(n, str) else str(n) for n in notes)],
+            }
         return replace(self, **changes) if changes else self
 
     def _ended(self, event: RunFinished) -> "RunResult":
         problems = list(event.problems)
         if event.usage_completion_tokens is not None and event.usage_completion_tokens != self.num_delivered:
             problems.append(
-                f"The engine counted {event.usage_completion_tokens} delivered tokens, the steps hold "
-                f"{self.num_delivered}."
+                Sentence(
+                    "The engine counted {counted} delivered tokens, the steps hold {held}.",
+                    counted=event.usage_completion_tokens,
+                    held=self.num_delivered,
+                )
             )
         for name, value in (event.engine_counters or {}).items():
             ours = getattr(self, name, None)
             if isinstance(value, int) and ours is not None and ours != value:
-                problems.append(f"The engine counted {name} = {value}, the steps hold {ours}.")
+                problems.append(
+                    Sentence(
+                        "The engine counted {name} = {counted}, the steps hold {held}.",
+                        name=name,
+                        counted=value,
+                        held=ours,
+                    )
+                )
         reconciled = False if problems else event.reconciled
         return replace(
             self,

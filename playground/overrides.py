@@ -14,6 +14,7 @@ from playground import drafters, engines
 from playground.config import RunConfig, SamplingParams, checked
 from playground.errors import PlaygroundError
 from playground.registry import discover, extension
+from playground.sentence import OR, Sentence, joined
 
 SPECULATION = ("method", "draft", "num_speculative_tokens", "method_options")
 """Names that speak of `RunConfig.speculation`; `draft` is `Speculation.model`."""
@@ -53,7 +54,7 @@ def with_overrides(config: RunConfig, values: Mapping[str, Any]) -> RunConfig:
 def _engine(data: dict[str, Any], values: dict[str, Any]) -> Any:
     """The chosen engine's class; another one than before forgets what only the old one understands."""
     name = values.pop("engine", data["engine"])
-    engine = extension(engines.PACKAGE, name, "engine").Engine
+    engine = extension(engines.PACKAGE, name, Sentence("engine")).Engine
     if name != data["engine"]:
         data |= {"engine": name, "engine_options": {}}
         if spec := data["speculation"]:
@@ -109,8 +110,8 @@ def _speculation(before: dict[str, Any] | None, said: dict[str, Any]) -> dict[st
     if "method" in said and (method is None or str(method).lower() == NONE):
         if len(said) > 1:
             raise PlaygroundError(
-                f"Without a method there is no {next(n for n in said if n != 'method')}.",
-                "Leave it out, or choose a method.",
+                Sentence("Without a method there is no {setting}.", setting=next(n for n in said if n != "method")),
+                Sentence("Leave it out, or choose a method."),
                 code="bad_config",
             )
         return None
@@ -147,19 +148,34 @@ def _options(data: dict[str, Any], engine: Any, values: dict[str, Any]) -> None:
         else:
             raise _no_such(name, data["engine"], spec["method"] if spec else None)
     engine_name = data["engine"]
-    data["engine_options"] = _typed(data["engine_options"], engine.Options, f"the options of the engine {engine_name}")
+    data["engine_options"] = _typed(
+        data["engine_options"], engine.Options, Sentence("the options of the engine {engine}", engine=engine_name)
+    )
     if spec and of_method:
-        spec["options"] = _typed(spec["options"], of_method, f"the options of {spec['method']}")
+        spec["options"] = _typed(spec["options"], of_method, Sentence("the options of {method}", method=spec["method"]))
+
+
+_KIND = {"engine": Sentence("engine {name}"), "method": Sentence("method {name}")}
 
 
 def _no_such(name: str, engine: str, method: str | None) -> PlaygroundError:
     owners = all_options().get(name)
     if not owners:
-        return PlaygroundError(f"There is no setting called “{name[:60]}”.", "Check its spelling.", code="bad_config")
-    places = " or ".join(f"{kind} {owner}" for kind, owner, _ in owners)
-    now = f"engine {engine} with " + (f"method {method}" if method else "no method")
+        return PlaygroundError(
+            Sentence("There is no setting called “{name}”.", name=name[:60]),
+            Sentence("Check its spelling."),
+            code="bad_config",
+        )
+    places = joined([_KIND[kind].filled(name=owner) for kind, owner, _ in owners], OR)
+    now = (
+        Sentence("engine {engine} with method {method}", engine=engine, method=method)
+        if method
+        else Sentence("engine {engine} with no method", engine=engine)
+    )
     return PlaygroundError(
-        f"{name} is an option of {places}, and not of {now}.", "Choose that, or leave it out.", code="bad_config"
+        Sentence("{name} is an option of {places}, and not of {now}.", name=name, places=places, now=now),
+        Sentence("Choose that, or leave it out."),
+        code="bad_config",
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from playground.errors import PlaygroundError
+from playground.sentence import Sentence
 
 Verdict = Literal["identical", "padding only", "tokens differ", "incompatible"]
 
@@ -48,13 +49,20 @@ class Vocabulary:
     @property
     def sentence(self) -> str:
         if self.verdict == "padding only":
-            return "Same tokens; only the padding past them differs."
+            return Sentence("Same tokens; only the padding past them differs.")
         if self.verdict == "identical":
-            return "Same vocabulary."
-        start = "" if self.verdict == "tokens differ" else "These are different vocabularies: "
+            return Sentence("Same vocabulary.")
+        found = Sentence(
+            "{n:,} token ids mean different strings, the first is {id}: target {target}, draft {draft}.",
+            n=self.num_different,
+            id=str(self.first_id),
+            target=_shown(self.target_text),
+            draft=_shown(self.draft_text),
+        )
         return (
-            f"{start}{self.num_different:,} token ids mean different strings, the first is {self.first_id}: "
-            f"target {_shown(self.target_text)}, draft {_shown(self.draft_text)}."
+            found
+            if self.verdict == "tokens differ"
+            else Sentence("These are different vocabularies: {what}", what=found)
         )
 
 
@@ -88,12 +96,12 @@ def check_vocabulary(
     found = compare_vocabularies(target_tokenizer.get_vocab(), draft_tokenizer.get_vocab(), target_rows, draft_rows)
     if not found.same_tokens:
         raise PlaygroundError(
-            f"The draft model cannot draft for this target: {found.sentence}",
-            "Choose a draft model of the same family and tokenizer, or method ngram, which needs none.",
+            Sentence("The draft model cannot draft for this target: {why}", why=found.sentence),
+            Sentence("Choose a draft model of the same family and tokenizer, or method ngram, which needs none."),
             code="incompatible_pair",
         )
     return found
 
 
 def _shown(text: str | None) -> str:
-    return "has no such id" if text is None else repr(text[:80])
+    return Sentence("has no such id") if text is None else repr(text[:80])

@@ -23,6 +23,7 @@ from playground.importers import preset as preset_file
 from playground.importers._text import read_file
 from playground.importers._yaml import parse_yaml
 from playground.registry import discover
+from playground.sentence import Sentence
 from playground.settings import Settings
 
 if TYPE_CHECKING:
@@ -75,9 +76,10 @@ def named_preset(name: str, settings: Settings) -> Preset:
     """A preset by name only."""
     found = {path.stem: path for path, _ in _files(settings)}
     if name not in found:
+        known = ", ".join(sorted(found)) or Sentence("none yet")
         raise PlaygroundError(
-            f"There is no preset called “{name[:64]}”.",
-            f"Choose one of: {', '.join(sorted(found)) or 'none yet'}; or give the path of a .yaml file.",
+            Sentence("There is no preset called “{name}”.", name=name[:64]),
+            Sentence("Choose one of: {known}; or give the path of a .yaml file.", known=known),
             code="unknown_preset",
         )
     return _read(found[name], name)
@@ -100,8 +102,8 @@ def save_preset(preset: Preset, settings: Settings, overwrite: bool = False) -> 
         if isinstance(error, FileExistsError) and folder.is_dir():
             raise _taken(preset.name) from None
         raise PlaygroundError(
-            f"The preset cannot be written to {folder}: {error.strerror or error}.",
-            "Give the folder to this user, or choose another with DRAFTBOARD_DATA=/some/folder.",
+            Sentence("The preset cannot be written to {folder}: {why}.", folder=folder, why=error.strerror or error),
+            Sentence("Give the folder to this user, or choose another with DRAFTBOARD_DATA=/some/folder."),
             code="unwritable",
         ) from None
     return path
@@ -116,7 +118,9 @@ def delete_preset(name: str, settings: Settings) -> None:
     path = next((path for path, own in _files(settings) if own and path.stem == name), None)
     if path is None:
         raise PlaygroundError(
-            f"There is no preset of your own called “{name[:64]}”.", "Shipped presets stay.", code="unknown_preset"
+            Sentence("There is no preset of your own called “{name}”.", name=name[:64]),
+            Sentence("Shipped presets stay."),
+            code="unknown_preset",
         )
     path.unlink(missing_ok=True)
 
@@ -148,12 +152,15 @@ def preset_from_run(store: "Store", run_id: str, name: str, description: str = "
     arms = store.comparison(run_id)
     row = store.run(arms.get("speculative") or arms.get("baseline") or run_id)
     if row.status in ("running", "error"):
-        why = "is still running" if row.status == "running" else f"failed ({row.error or 'no reason given'})"
-        raise PlaygroundError(f"Run {row.run_id} {why}.", "Choose a run that has ended.", code="nothing_measured")
+        why = Sentence("Run {run} is still running.", run=row.run_id)
+        if row.status == "error":
+            reason = row.error or Sentence("no reason given")
+            why = Sentence("Run {run} failed ({why}).", run=row.run_id, why=reason)
+        raise PlaygroundError(why, Sentence("Choose a run that has ended."), code="nothing_measured")
     try:
         return Preset(name=name, description=description, config=explicit(row.config), evidence=evidence_of(store, row))
     except ValidationError as error:
-        raise config_error(error, "the preset") from None
+        raise config_error(error, Sentence("the preset")) from None
 
 
 def write_whole(path: Path, text: Iterable[str], *, overwrite: bool = True, mode: int = 0o644) -> None:
@@ -199,8 +206,8 @@ def _read(path: Path, name: str | None = None) -> Preset:
         return preset
     if not _NAME.fullmatch(name):
         raise PlaygroundError(
-            f"{path}: a preset's file name may hold only a-z, 0-9, dot, dash and underscore.",
-            "Rename the file.",
+            Sentence("{path}: a preset's file name may hold only a-z, 0-9, dot, dash and underscore.", path=path),
+            Sentence("Rename the file."),
             code="bad_config",
         )
     return preset.model_copy(update={"name": name})
@@ -208,5 +215,7 @@ def _read(path: Path, name: str | None = None) -> Preset:
 
 def _taken(name: str) -> PlaygroundError:
     return PlaygroundError(
-        f"There is already a preset called “{name}”.", "Choose another name, or overwrite it.", code="name_taken"
+        Sentence("There is already a preset called “{name}”.", name=name),
+        Sentence("Choose another name, or overwrite it."),
+        code="name_taken",
     )

@@ -24,6 +24,7 @@ from playground.config import RunConfig
 from playground.engines import EngineContext
 from playground.errors import PlaygroundError
 from playground.events import Event, Heartbeat, Loading, RunFinished
+from playground.sentence import Sentence
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +89,7 @@ class EngineProcess:
             PlaygroundError: the engine's own, or "engine_died" with exit code and last lines, or "closed".
         """
         start = time.monotonic()
-        yield Loading("start", "Starting the engine's process.")
+        yield Loading("start", Sentence("Starting the engine's process."))
         try:
             self._spawn()
             while (event := self._next("")) is not None:
@@ -153,8 +154,8 @@ class EngineProcess:
                 self._start(theirs.fileno())
             except OSError as error:
                 raise PlaygroundError(
-                    f"The engine's process cannot be started: {error.strerror or error}.",
-                    "Close other programs, or raise this user's limits on processes and open files.",
+                    Sentence("The engine's process cannot be started: {why}.", why=error.strerror or error),
+                    Sentence("Close other programs, or raise this user's limits on processes and open files."),
                     code="engine_start",
                 ) from None
             self._pipe = ours
@@ -305,23 +306,25 @@ def _died(status: int, last_lines: str) -> PlaygroundError:
     """What an unannounced end means. `status`: exit code, or minus the signal's number."""
     if status < 0:
         try:
-            how = f"was killed by {signal.Signals(-status).name}"
+            how = Sentence("was killed by {signal}", signal=signal.Signals(-status).name)
         except ValueError:
-            how = f"was killed by signal {-status}"
+            how = Sentence("was killed by signal {number}", number=-status)
     else:
-        how = f"ended with exit code {status}"
-    words = f"; its last lines: {last_lines}" if last_lines else ""
-    hint = "Run again: the engine is started afresh."
+        how = Sentence("ended with exit code {number}", number=status)
+    what = Sentence("The engine's process {how}.", how=how)
+    if last_lines:
+        what = Sentence("The engine's process {how}; its last lines: {lines}.", how=how, lines=last_lines)
+    hint = Sentence("Run again: the engine is started afresh.")
     if status == -signal.SIGKILL:
-        hint = (
+        hint = Sentence(
             "The system kills a process like this when memory runs out: choose a smaller model or a shorter context, "
             "or close other programs, and run again."
         )
-    return PlaygroundError(f"The engine's process {how}{words}.", hint, code="engine_died")
+    return PlaygroundError(what, hint, code="engine_died")
 
 
 def _closed() -> PlaygroundError:
-    return PlaygroundError("The engine was closed.", "Run again to start it afresh.", code="closed")
+    return PlaygroundError(Sentence("The engine was closed."), Sentence("Run again to start it afresh."), code="closed")
 
 
 def _again(error: PlaygroundError) -> PlaygroundError:

@@ -9,6 +9,7 @@ from functools import cache
 from types import ModuleType
 
 from playground.errors import PlaygroundError
+from playground.sentence import Sentence
 
 
 @cache
@@ -37,6 +38,8 @@ def extension(package: str, name: str, kind: str) -> ModuleType:
     found = discover(package)
     if name not in found:
         raise PlaygroundError(
-            f"There is no {kind} called “{name}”.", f"Choose one of: {', '.join(found)}.", code="unknown_extension"
+            Sentence("There is no {kind} called “{name}”.", kind=kind, name=name),
+            Sentence("Choose one of: {known}.", known=", ".join(found)),
+            code="unknown_extension",
         )
     return found[name]

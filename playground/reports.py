@@ -13,6 +13,7 @@ from markupsafe import escape
 
 from playground.config import RunConfig, checked
 from playground.errors import PlaygroundError
+from playground.sentence import Sentence
 from playground.suites import Prompt, Suite
 from playground.suites._library import DEFAULT, chosen, load_suite
 
@@ -127,9 +128,11 @@ def run_benchmark(
     from playground.bench.run import run, start
 
     if config.speculation is None:
-        raise PlaygroundError("There is nothing to compare: no drafting method is chosen.", "Choose one.")
+        raise PlaygroundError(
+            Sentence("There is nothing to compare: no drafting method is chosen."), Sentence("Choose one.")
+        )
     data = {"config": config, "suite": suite_of(prompts, settings, sample), "one_load": runner.one_load(config)}
-    benchmark_id = start(store, checked(BenchPlan, data | choices, where="the benchmark"))
+    benchmark_id = start(store, checked(BenchPlan, data | choices, where=Sentence("the benchmark")))
     return BenchReport(_last(run(runner, store, benchmark_id), on_progress))
 
 
@@ -149,14 +152,16 @@ def run_tuning(
     from playground.tune.space import TunePlan
 
     if config.speculation is None:
-        raise PlaygroundError("There is nothing to tune: no drafting method is chosen.", "Choose one.")
+        raise PlaygroundError(
+            Sentence("There is nothing to tune: no drafting method is chosen."), Sentence("Choose one.")
+        )
     data = {
         "config": config,
         "suite": suite_of(prompts, settings, sample),
         "variants": (config.speculation,),
         "one_load": runner.one_load(config),
     }
-    tune_id = start(store, checked(TunePlan, data | choices, where="the tuning"))
+    tune_id = start(store, checked(TunePlan, data | choices, where=Sentence("the tuning")))
     return TuneReport(_last(run(runner, store, tune_id), on_progress))
 
 

@@ -24,6 +24,7 @@ from playground.jobs import BatchJob, CompareJob, RunJob, Tagged, new_id
 from playground.live import Events, LiveEngine, engine_class
 from playground.models import model_paths
 from playground.registry import discover
+from playground.sentence import Sentence
 from playground.settings import Settings
 from playground.stored_baseline import replayed, stored_baseline
 from playground.together import merged
@@ -100,7 +101,9 @@ class Runner:
         """
         if config.speculation is None:
             raise PlaygroundError(
-                "There is nothing to compare: no drafting method is chosen.", "Choose a method.", code="bad_config"
+                Sentence("There is nothing to compare: no drafting method is chosen."),
+                Sentence("Choose a method."),
+                code="bad_config",
             )
         check(config, prompt)
         needs_stored = getattr(engine_class(config.engine), "stored_baseline", None)
@@ -185,11 +188,15 @@ class Runner:
 
     def _ticket(self, *ids: str) -> Ticket:
         if self._closed:
-            raise PlaygroundError("Draftboard is shutting down.", "Start it again.", code="closed")
+            raise PlaygroundError(Sentence("Draftboard is shutting down."), Sentence("Start it again."), code="closed")
         ticket = Ticket(*ids)
         for id in ids:
             if id in self._tickets:
-                raise PlaygroundError(f"There is a run {id} already.", "Give the run a new id.", code="run_exists")
+                raise PlaygroundError(
+                    Sentence("There is a run {id} already.", id=id),
+                    Sentence("Give the run a new id."),
+                    code="run_exists",
+                )
             self._tickets[id] = ticket
         return ticket
 
@@ -321,37 +328,55 @@ def check(config: RunConfig, prompt: str = "") -> None:
         PlaygroundError: no such engine or method, wrong options, no draft model where one is needed, a bad prompt.
     """
     engine = engine_class(config.engine)
-    checked(engine.Options, config.engine_options, where=f"the options of the engine {config.engine}")
+    checked(
+        engine.Options,
+        config.engine_options,
+        where=Sentence("the options of the engine {engine}", engine=config.engine),
+    )
     if (speculation := config.speculation) is not None:
         methods = engine.methods()
         if speculation.method not in methods:
             raise PlaygroundError(
-                f"The engine {config.engine} has no drafting method called “{speculation.method}”.",
-                f"Choose one of: {', '.join(methods)}.",
+                Sentence(
+                    "The engine {engine} has no drafting method called “{method}”.",
+                    engine=config.engine,
+                    method=speculation.method,
+                ),
+                Sentence("Choose one of: {known}.", known=", ".join(methods)),
                 code="unknown_method",
             )
-        checked(methods[speculation.method], speculation.options, where=f"the options of {speculation.method}")
+        checked(
+            methods[speculation.method],
+            speculation.options,
+            where=Sentence("the options of {method}", method=speculation.method),
+        )
         drafter = discover(drafters.PACKAGE).get(speculation.method)
         if drafter is not None and drafter.Drafter.NEEDS_MODEL and not speculation.model:
             raise PlaygroundError(
-                f"The method {speculation.method} needs a draft model.",
-                "Choose a smaller model with the target's tokenizer, or a method without a model such as ngram.",
+                Sentence("The method {method} needs a draft model.", method=speculation.method),
+                Sentence(
+                    "Choose a smaller model with the target's tokenizer, or a method without a model such as ngram."
+                ),
                 code="bad_config",
             )
     if len(prompt) > MAX_TEXT:
         raise PlaygroundError(
-            f"The prompt has {len(prompt):,} characters, more than {MAX_TEXT:,}.", "Shorten it.", code="bad_prompt"
+            Sentence("The prompt has {n:,} characters, more than {most:,}.", n=len(prompt), most=MAX_TEXT),
+            Sentence("Shorten it."),
+            code="bad_prompt",
         )
     if any("\ud800" <= character <= "\udfff" for character in prompt + config.system_prompt):
         raise PlaygroundError(
-            "The prompt holds half a character (a lone surrogate).", "Type or paste it again.", code="bad_prompt"
+            Sentence("The prompt holds half a character (a lone surrogate)."),
+            Sentence("Type or paste it again."),
+            code="bad_prompt",
         )
 
 
 def _not_begun(before: RunFinished) -> Events:
     if before.reason == "error":
         yield RunFinished(
-            "error", 0.0, error="Not run, since the arm before it failed.", hint=before.hint, code="not_begun"
+            "error", 0.0, error=Sentence("Not run, since the arm before it failed."), hint=before.hint, code="not_begun"
         )
     else:
         yield RunFinished("cancelled", 0.0)
@@ -360,6 +385,6 @@ def _not_begun(before: RunFinished) -> Events:
 def _failed(error: Exception, finished: RunFinished) -> RunFinished:
     """`finished` with an error in words a person can act on."""
     if not isinstance(error, PlaygroundError):
-        wrong = f"Draftboard itself failed: {type(error).__name__}: {error}."
-        error = PlaygroundError(wrong, "Its log says more; please report it.", code="internal")
+        wrong = Sentence("Draftboard itself failed: {kind}: {error}.", kind=type(error).__name__, error=error)
+        error = PlaygroundError(wrong, Sentence("Its log says more; please report it."), code="internal")
     return replace(finished, reason="error", error=error.message, hint=error.hint, code=error.code)

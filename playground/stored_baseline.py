@@ -9,6 +9,7 @@ from dataclasses import replace
 from playground.config import RunConfig
 from playground.errors import PlaygroundError
 from playground.events import Event, RunStarted
+from playground.sentence import Sentence
 from storage import RunRow, Store
 
 LOOKED_AT = 500
@@ -28,10 +29,14 @@ def stored_baseline(store: Store, config: RunConfig, prompt: str) -> RunRow:
         if whole and _serves(row, wanted) and store.run(row.run_id).prompt == prompt:
             return row
     raise PlaygroundError(
-        "There is no baseline: no address of a server without speculation, and no stored run without it of this prompt "
-        "with these settings.",
-        "Give baseline_url; or start the server without speculation, run this prompt with method none, start it again "
-        "with speculation, and compare.",
+        Sentence(
+            "There is no baseline: no address of a server without speculation, and no stored run without it of this "
+            "prompt with these settings."
+        ),
+        Sentence(
+            "Give baseline_url; or start the server without speculation, run this prompt with method none, start it "
+            "again with speculation, and compare."
+        ),
         code="no_baseline",
     )
 
@@ -51,7 +56,9 @@ def _compared(config: RunConfig) -> RunConfig:
 
 def replayed(store: Store, row: RunRow) -> Generator[Event, None, None]:
     """Its events, at once, marked as recorded."""
-    said = f"The baseline is a run recorded on {row.started_at[:16].replace('T', ' ')} UTC, not measured now."
+    said = Sentence(
+        "The baseline is a run recorded on {date} UTC, not measured now.", date=row.started_at[:16].replace("T", " ")
+    )
     for event in store.replay(row.run_id):
         if isinstance(event, RunStarted):
             warnings = [*event.environment.get("warnings", ()), said]

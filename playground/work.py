@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any, Generic, TypeVar
 
 from playground.errors import PlaygroundError
+from playground.sentence import Sentence
 
 log = logging.getLogger(__name__)
 
@@ -73,8 +74,8 @@ class Work(Generic[S]):
             self.error = error
         except Exception as error:
             log.exception("Work %s failed in Draftboard itself.", self.name)
-            wrong = f"Draftboard itself failed: {type(error).__name__}: {error}."
-            self.error = PlaygroundError(wrong, "Its log says more; please report it.", code="internal")
+            wrong = Sentence("Draftboard itself failed: {kind}: {error}.", kind=type(error).__name__, error=error)
+            self.error = PlaygroundError(wrong, Sentence("Its log says more; please report it."), code="internal")
         finally:
             if isinstance(stream, Generator):
                 stream.close()
@@ -99,7 +100,11 @@ class Works:
         with self._lock:
             known = self._works.get(name)
             if known is not None and not known.ended:
-                raise PlaygroundError(f"{name} is running.", "Stop it, or wait for its end.", code="still_running")
+                raise PlaygroundError(
+                    Sentence("{name} is running.", name=name),
+                    Sentence("Stop it, or wait for its end."),
+                    code="still_running",
+                )
             for other in [n for n, work in self._works.items() if work.ended and n != name]:
                 del self._works[other]
             work = self._works[name] = Work(name, stages)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from playground.errors import PlaygroundError
+from playground.sentence import Sentence
 from storage import rows
 from storage.connections import Connections
 from storage.owner import lives, this_process
@@ -98,7 +99,9 @@ class Benchmarks:
                 raise _unknown(benchmark_id)
             if found["status"] == "running" and lives(found["process_id"], found["process_started"]):
                 raise PlaygroundError(
-                    f"{benchmark_id} is running.", "Stop it, or wait for its end.", code="still_running"
+                    Sentence("{benchmark} is running.", benchmark=benchmark_id),
+                    Sentence("Stop it, or wait for its end."),
+                    code="still_running",
                 )
             db.execute(
                 "UPDATE benchmarks SET status = 'running', ended_at = NULL, error = '', hint = '', process_id = ?, "
@@ -187,7 +190,11 @@ class Benchmarks:
         """
         row = self.benchmark(benchmark_id)
         if row.status == "running":
-            raise PlaygroundError(f"{benchmark_id} is running.", "Stop it first.", code="still_running")
+            raise PlaygroundError(
+                Sentence("{benchmark} is running.", benchmark=benchmark_id),
+                Sentence("Stop it first."),
+                code="still_running",
+            )
         with self._pool.writing() as db:
             db.execute("DELETE FROM benchmarks WHERE benchmark_id = ?", [benchmark_id])
 
@@ -198,7 +205,10 @@ class Benchmarks:
         for row in running:
             if not lives(row["process_id"], row["process_started"]):
                 self.finish(
-                    row["benchmark_id"], "interrupted", error="The program ended while it ran.", hint="Resume it."
+                    row["benchmark_id"],
+                    "interrupted",
+                    error=Sentence("The program ended while it ran."),
+                    hint=Sentence("Resume it."),
                 )
 
 
@@ -209,7 +219,7 @@ def _row(found: Mapping[str, Any], **more: Any) -> BenchmarkRow:
 
 def _unknown(benchmark_id: str) -> PlaygroundError:
     return PlaygroundError(
-        f"There is no benchmark “{benchmark_id[:100]}”.",
-        "`python -m playground bench --list` and the Benchmark tab name those there are.",
+        Sentence("There is no benchmark “{benchmark}”.", benchmark=benchmark_id[:100]),
+        Sentence("`python -m playground bench --list` and the Benchmark tab name those there are."),
         code="no_such_benchmark",
     )

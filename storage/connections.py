@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from playground.errors import PlaygroundError
+from playground.sentence import Sentence
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -131,34 +132,41 @@ def storage_error(path: Path, error: sqlite3.Error) -> PlaygroundError:
     name = getattr(error, "sqlite_errorname", "") or ""
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return PlaygroundError(
-            f"The database {path} is locked by another program.",
-            "Close what holds it (another Draftboard, a database browser with unsaved changes) and try again.",
+            Sentence("The database {path} is locked by another program.", path=path),
+            Sentence(
+                "Close what holds it (another Draftboard, a database browser with unsaved changes) and try again."
+            ),
             code="database_locked",
         )
     if name == "SQLITE_FULL":
         return PlaygroundError(
-            f"The disk of {path} is full.",
-            "Free some space (old runs can be deleted in the History tab), then run again.",
+            Sentence("The disk of {path} is full.", path=path),
+            Sentence("Free some space (old runs can be deleted in the History tab), then run again."),
             code="disk_full",
         )
     if name in ("SQLITE_NOTADB", "SQLITE_CORRUPT") or name.startswith("SQLITE_CORRUPT"):
         return PlaygroundError(
-            f"The file {path} is damaged or no SQLite database.",
-            f"Move it away to start afresh, or try to save its runs: sqlite3 {path} .recover | sqlite3 saved.db",
+            Sentence("The file {path} is damaged or no SQLite database.", path=path),
+            Sentence(
+                "Move it away to start afresh, or try to save its runs: sqlite3 {path} .recover | sqlite3 saved.db",
+                path=path,
+            ),
             code="database_damaged",
         )
     if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")):
         return _cannot_open(path, str(error))
     return PlaygroundError(
-        f"The database {path} failed: {error}.",
-        "Check the disk and its free space; what was recorded before is still there.",
+        Sentence("The database {path} failed: {why}.", path=path, why=error),
+        Sentence("Check the disk and its free space; what was recorded before is still there."),
         code="database_failed",
     )
 
 
 def _cannot_open(path: Path, why: str) -> PlaygroundError:
     return PlaygroundError(
-        f"The database {path} cannot be opened for writing: {why}.",
-        "Give the file and its folder to this user, or choose another with DRAFTBOARD_DATABASE=/some/file.db.",
+        Sentence("The database {path} cannot be opened for writing: {why}.", path=path, why=why),
+        Sentence(
+            "Give the file and its folder to this user, or choose another with DRAFTBOARD_DATABASE=/some/file.db."
+        ),
         code="unwritable",
     )

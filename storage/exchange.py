@@ -14,9 +14,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from playground.config import RunConfig, config_error
+from playground.config import RunConfig
 from playground.errors import PlaygroundError
 from playground.events import Event, GpuSample, RunFinished, RunStarted, Step
+from playground.faults import faults, words
+from playground.sentence import Sentence
 from storage import rows
 from storage.history import RunRow
 from storage.writer import METRIC_COLUMNS, RunInfo, utc
@@ -116,23 +118,23 @@ def read_line(text: str, number: int) -> ImportedRun | None:
     if not text.strip("\ufeff \t\r\n"):
         return None
     if len(text) > MAX_LINE:
-        raise _bad(number, f"it is longer than {MAX_LINE // 2**20} MiB")
+        raise _bad(number, Sentence("it is longer than {mib} MiB", mib=MAX_LINE // 2**20))
     try:
         data = json.loads(text.lstrip("\ufeff"))
     except (ValueError, RecursionError) as error:
-        raise _bad(number, f"it is no JSON ({error})") from None
+        raise _bad(number, Sentence("it is no JSON ({why})", why=error)) from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise _bad(number, "it is no exported run")
+        raise _bad(number, Sentence("it is no exported run"))
     if "\\ud" in text or "\\uD" in text:
         data = _unicode(data)
     try:
         line = _Line.model_validate(data)
     except ValidationError as error:
-        raise _bad(number, config_error(error).message.rstrip(".")) from None
+        raise _bad(number, faults(error)) from None
     events = tuple(_event(item, f"events.{i}", number) for i, item in enumerate(line.events))
     _check_order(events, number)
     if not events or not isinstance(events[-1], RunFinished):
-        events += (RunFinished("interrupted", at=0.0, error="The run was exported before it ended."),)
+        events += (RunFinished("interrupted", at=0.0, error=Sentence("The run was exported before it ended.")),)
     return ImportedRun(
         RunInfo(line.run_id, line.config, line.prompt, line.source, line.comparison_id, line.arm),
         events,
@@ -178,28 +180,29 @@ def _is_default(field: Any, value: Any) -> bool:
 def _event(item: Mapping[str, Any], where: str, number: int) -> Event:
     adapter = _KINDS.get(str(item.get("type")))
     if adapter is None:
-        raise _bad(number, f"{where}.type must be one of {', '.join(_KINDS)}")
+        raise _bad(number, Sentence("{where}.type must be one of {known}", where=where, known=", ".join(_KINDS)))
     try:
         event: Event = adapter.validate_python({key: value for key, value in item.items() if key != "type"})
     except ValidationError as error:
         first = error.errors()[0]
-        raise _bad(number, f"{'.'.join([where, *map(str, first['loc'])])}: {first['msg'].lower()}") from None
+        place = ".".join([where, *map(str, first["loc"])])
+        raise _bad(number, Sentence("{key}: {fault}", key=place, fault=words(first))) from None
     if isinstance(event, Step):
         k, a = event.num_draft_tokens, event.num_accepted_tokens
         if not (0 <= a <= MAX_DRAFT and 0 <= k <= MAX_DRAFT and (a <= k or k == 0)):  # 0: how many is untold
-            raise _bad(number, f"{where}: {a} of {k} draft tokens accepted cannot be")
+            raise _bad(number, Sentence("{where}: {a} of {k} draft tokens accepted cannot be", where=where, a=a, k=k))
     return event
 
 
 def _check_order(events: tuple[Event, ...], number: int) -> None:
     """At most one start; decode steps in order; nothing after the end."""
     if any(isinstance(event, RunFinished) for event in events[:-1]):
-        raise _bad(number, "events go on after RunFinished")
+        raise _bad(number, Sentence("events go on after RunFinished"))
     if sum(isinstance(event, RunStarted) for event in events) > 1:
-        raise _bad(number, "it has more than one RunStarted")
+        raise _bad(number, Sentence("it has more than one RunStarted"))
     indexes = [event.index for event in events if isinstance(event, Step)]
     if any(later <= earlier for earlier, later in pairwise([-1, *indexes])):
-        raise _bad(number, "its steps are not numbered upwards from 0")
+        raise _bad(number, Sentence("its steps are not numbered upwards from 0"))
 
 
 def _unicode(value: Any) -> Any:
@@ -215,7 +218,10 @@ def _unicode(value: Any) -> Any:
 
 def _bad(number: int, why: str) -> PlaygroundError:
     return PlaygroundError(
-        f"Line {number} cannot be imported: {why}.",
-        "Import a file that the History tab or `python -m playground runs --export` wrote; nothing of it was stored.",
+        Sentence("Line {number} cannot be imported: {why}.", number=number, why=why),
+        Sentence(
+            "Import a file that the History tab or `python -m playground runs --export` wrote; nothing of it was "
+            "stored."
+        ),
         code="bad_import",
     )

@@ -8,6 +8,7 @@ from typing import Any
 from playground.config import RunConfig, checked
 from playground.errors import PlaygroundError
 from playground.metrics import FOLD_VERSION
+from playground.sentence import Sentence
 from storage import rows
 from storage.connections import Connections
 from storage.search import condition
@@ -96,7 +97,7 @@ class RunRow:
         Raises:
             PlaygroundError: it was stored by a version with other settings.
         """
-        return checked(RunConfig, json.loads(self.config_json), where=f"the stored run {self.run_id}")
+        return checked(RunConfig, json.loads(self.config_json), where=Sentence("the stored run {run}", run=self.run_id))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,9 @@ def page(
     """A page of runs, and the ids of its rows whose metrics are of another fold version. See `Store.runs`."""
     if sort not in SORTS:
         raise PlaygroundError(
-            f"Runs cannot be sorted by “{sort}”.", f"Choose one of: {', '.join(SORTS)}.", code="bad_sort"
+            Sentence("Runs cannot be sorted by “{sort}”.", sort=sort),
+            Sentence("Choose one of: {known}.", known=", ".join(SORTS)),
+            code="bad_sort",
         )
     where, values = _conditions(search, filters)
     direction = "DESC" if descending else "ASC"

@@ -12,6 +12,7 @@ from typing import Any
 from playground.errors import PlaygroundError
 from playground.events import Event, GpuSample, RunFinished, Step
 from playground.metrics import RunResult
+from playground.sentence import Sentence
 from storage import rows
 from storage.connections import BRIEF_PATIENCE, PATIENCE, Connections
 from storage.owner import lives
@@ -87,7 +88,10 @@ def _interrupt(pool: Connections, run: rows.Row) -> None:
         if isinstance(event, Step):
             text += "".join(token.text for token in event.tokens)
     ending = RunFinished(
-        "interrupted", at, error="The program ended while this run was recording.", hint="Run it again."
+        "interrupted",
+        at,
+        error=Sentence("The program ended while this run was recording."),
+        hint=Sentence("Run it again."),
     )
     changes: dict[str, Any] = rows.finished_row(ending, text)
     changes["exact"] = rows.merged(run["exact"], changes)

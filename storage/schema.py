@@ -8,6 +8,7 @@ Knows no events and no Python types.
 from sqlite_utils import Database, Migrations
 
 from playground.errors import PlaygroundError
+from playground.sentence import Sentence
 from storage.search import SEARCHED
 
 migrations = Migrations("draftboard")
@@ -272,8 +273,8 @@ def migrate(db: Database) -> None:
     unknown = {migration.name for migration in migrations.applied(db)} - ours
     if unknown:
         raise PlaygroundError(
-            "The database was written by a newer version of Draftboard.",
-            "Update Draftboard, or choose another file with DRAFTBOARD_DATABASE=/some/file.db.",
+            Sentence("The database was written by a newer version of Draftboard."),
+            Sentence("Update Draftboard, or choose another file with DRAFTBOARD_DATABASE=/some/file.db."),
             code="newer_database",
         )
     migrations.apply(db)

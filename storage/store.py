@@ -10,6 +10,7 @@ from pathlib import Path
 
 from playground.errors import PlaygroundError
 from playground.events import Event
+from playground.sentence import Sentence
 from storage import exchange, history, reader, rows
 from storage.benchmarks import Benchmarks
 from storage.connections import BRIEF_PATIENCE, Connections
@@ -165,7 +166,9 @@ class Store:
                     continue
                 if row["status"] == "running" and lives(row["process_id"], row["process_started"]):
                     raise PlaygroundError(
-                        f"Run {run_id} is still recording.", "Stop it first, then delete it.", code="still_running"
+                        Sentence("Run {run} is still recording.", run=run_id),
+                        Sentence("Stop it first, then delete it."),
+                        code="still_running",
                     )
                 db.execute("DELETE FROM runs WHERE id = ?", [row["id"]])
                 deleted += 1
@@ -206,8 +209,10 @@ class Store:
             run_id = run.info.run_id
             if run_id in runs or self._holds_another(run):
                 raise PlaygroundError(
-                    f"Line {number} cannot be imported: another run has the id {run_id}.",
-                    "Delete that run first, or leave this line out; nothing of the file was stored.",
+                    Sentence(
+                        "Line {number} cannot be imported: another run has the id {run}.", number=number, run=run_id
+                    ),
+                    Sentence("Delete that run first, or leave this line out; nothing of the file was stored."),
                     code="run_exists",
                 )
             runs[run_id] = run
@@ -260,8 +265,10 @@ class Store:
         row = history.one(self._pool, run_id)
         if row is None:
             raise PlaygroundError(
-                f"There is no run “{run_id[:100]}”.",
-                "It may have been deleted; the History tab and `python -m playground runs` list those there are.",
+                Sentence("There is no run “{run}”.", run=run_id[:100]),
+                Sentence(
+                    "It may have been deleted; the History tab and `python -m playground runs` list those there are."
+                ),
                 code="no_such_run",
             )
         return row

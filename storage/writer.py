@@ -12,6 +12,7 @@ from playground.config import RunConfig
 from playground.errors import PlaygroundError
 from playground.events import Event, GpuSample, RunFinished, RunStarted, Step
 from playground.metrics import FOLD_VERSION, RunResult
+from playground.sentence import Sentence
 from storage import rows
 from storage.owner import this_process
 from storage.search import index_short
@@ -85,7 +86,9 @@ class Unwritten:
         found = db.execute("SELECT exact FROM runs WHERE id = ?", [run]).fetchone()
         if found is None:
             raise PlaygroundError(
-                "The run was deleted while it was being recorded.", "Run it again to keep it.", code="run_deleted"
+                Sentence("The run was deleted while it was being recorded."),
+                Sentence("Run it again to keep it."),
+                code="run_deleted",
             )
         for table, columns in self._rows:
             insert(db, table, {"run": run} | columns)
@@ -114,7 +117,11 @@ def insert_run(db: "Database", info: RunInfo) -> int:
         PlaygroundError: a run of this id is stored already ("run_exists").
     """
     if db.execute("SELECT 1 FROM runs WHERE run_id = ?", [info.run_id]).fetchone():
-        raise PlaygroundError(f"Run {info.run_id} is stored already.", "Give the run a new id.", code="run_exists")
+        raise PlaygroundError(
+            Sentence("Run {run} is stored already.", run=info.run_id),
+            Sentence("Give the run a new id."),
+            code="run_exists",
+        )
     config, speculation = info.config, info.config.speculation
     process_id, process_started = this_process()
     values = rows.exactly(

@@ -11,7 +11,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 LAYERS: tuple[str, ...] = (
-    "playground playground.errors playground.sentence playground.registry playground.config playground.events",
+    "playground playground.errors playground.sentence playground.faults playground.registry playground.config"
+    " playground.events",
     "playground.metrics playground.comparison playground.gpu playground.devices playground.turns playground.settings"
     " playground.processor_wait playground.detokenise playground.decoding playground.drafters playground.engines"
     " playground.exporters playground.importers",
@@ -39,7 +40,7 @@ OWNERS = {
 
 MAY_KNOW = {
     "playground.decoding": ("playground.errors", "playground.drafters"),
-    "playground.drafters": ("playground.errors", "playground.decoding"),
+    "playground.drafters": ("playground.errors", "playground.sentence", "playground.decoding"),
     "playground.exporters": ("playground.errors", "playground.sentence", "playground.config", "playground.registry"),
     "playground.importers": (
         "playground.errors",
@@ -48,7 +49,14 @@ MAY_KNOW = {
         "playground.registry",
         "playground.exporters",
     ),
-    "storage": ("playground.errors", "playground.config", "playground.events", "playground.metrics"),
+    "storage": (
+        "playground.errors",
+        "playground.sentence",
+        "playground.faults",
+        "playground.config",
+        "playground.events",
+        "playground.metrics",
+    ),
 }
 """Package -> all that it may import of ours, itself apart: the mathematics knows no config and no events, and so on."""
 

@@ -173,6 +173,7 @@ def test_the_draft_model_is_asked_for_only_where_one_is_needed(column: Column) -
 def test_a_model_that_is_not_here_is_named_under_the_pair(column: Column) -> None:
     said = column.check("embedded", "./no-such-model<b>", "draft_model", "./no-such-model<b>")
     assert "no-such-model" in said
+    assert said.startswith('<p class="pair-line')  # our own markup stays markup, whatever follows it
     assert "<b>" not in said
 
 

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from playground.config import RunConfig
 from playground.errors import PlaygroundError
 from playground.live import engine_class
+from playground.sentence import Sentence
 from playground.suites import Suite
 
 THRESHOLD = 2.0
@@ -35,7 +36,7 @@ class BenchPlan(BaseModel):
     @model_validator(mode="after")
     def _speculates(self) -> "BenchPlan":
         if self.config.speculation is None:
-            raise ValueError("config.speculation: there is nothing to compare without a drafting method")
+            raise ValueError(Sentence("config.speculation: there is nothing to compare without a drafting method"))
         return self
 
     @property
@@ -54,8 +55,11 @@ def check_plan(plan: BenchPlan) -> None:
     must_have_baseline(plan.config)
     if any(level > 1 for level in plan.levels) and not getattr(engine_class(plan.config.engine), "CONCURRENT", False):
         raise PlaygroundError(
-            f"The engine {plan.config.engine} runs one request at a time, so there is no concurrency to measure.",
-            "Leave the levels out, or choose an engine that serves several, such as vllm.",
+            Sentence(
+                "The engine {engine} runs one request at a time, so there is no concurrency to measure.",
+                engine=plan.config.engine,
+            ),
+            Sentence("Leave the levels out, or choose an engine that serves several, such as vllm."),
             code="not_concurrent",
         )
 
@@ -65,7 +69,7 @@ def must_have_baseline(config: RunConfig) -> None:
     stored = getattr(engine_class(config.engine), "stored_baseline", None)
     if stored is not None and stored(config):
         raise PlaygroundError(
-            "There is no server without speculation to measure the baseline on, next to the other arm.",
-            "Give its address as baseline_url.",
+            Sentence("There is no server without speculation to measure the baseline on, next to the other arm."),
+            Sentence("Give its address as baseline_url."),
             code="no_baseline",
         )

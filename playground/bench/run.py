@@ -17,6 +17,7 @@ from playground.bench.schedule import Group, Slot, schedule
 from playground.config import Message, SamplingParams, checked
 from playground.errors import PlaygroundError
 from playground.runner import Runner, new_id
+from playground.sentence import Sentence
 from storage import RunInfo, Store
 from storage.benchmarks import RunLink
 
@@ -100,7 +101,10 @@ def run(runner: Runner, store: Store, benchmark_id: str) -> Iterator[Progress]:
         raise
     except Exception as error:
         status = "error"
-        failure = PlaygroundError(f"Draftboard itself failed: {type(error).__name__}: {error}.", "Please report it.")
+        failure = PlaygroundError(
+            Sentence("Draftboard itself failed: {kind}: {error}.", kind=type(error).__name__, error=error),
+            Sentence("Please report it."),
+        )
         raise
     finally:
         store.benchmarks.save_report(benchmark_id, work.report(status))
@@ -113,8 +117,12 @@ def stored_plan(store: Store, benchmark_id: str) -> BenchPlan:
     """Raises PlaygroundError where there is none, or it is of another kind or version."""
     row = store.benchmarks.benchmark(benchmark_id)
     if row.kind != "bench":
-        raise PlaygroundError(f"{benchmark_id} is a tuning, no benchmark.", "Open it there.", code="no_such_benchmark")
-    return checked(BenchPlan, row.plan, where=f"the stored benchmark {benchmark_id}")
+        raise PlaygroundError(
+            Sentence("{benchmark} is a tuning, no benchmark.", benchmark=benchmark_id),
+            Sentence("Open it there."),
+            code="no_such_benchmark",
+        )
+    return checked(BenchPlan, row.plan, where=Sentence("the stored benchmark {benchmark}", benchmark=benchmark_id))
 
 
 def stored_report(store: Store, benchmark_id: str) -> dict[str, Any]:
@@ -198,7 +206,9 @@ class _Work:
         if failed and (self._failed_in_a_row >= MOST_FAILURES or not failed[0].prompt_ids):
             raise _gave_up(failed[0])
         if any(sample.result.status == "cancelled" for sample in samples):
-            raise PlaygroundError("A run was cancelled from outside.", "Resume the benchmark.", code="cancelled")
+            raise PlaygroundError(
+                Sentence("A run was cancelled from outside."), Sentence("Resume the benchmark."), code="cancelled"
+            )
 
     def _run(self, group: Group) -> Generator[Progress, None, list[Sample]]:
         """The group's runs, recorded and linked; yields while they run, returns their samples."""
@@ -325,9 +335,9 @@ def _kind(group: Group) -> str:
 
 def _gave_up(sample: Sample) -> PlaygroundError:
     finish = sample.finish
-    why = finish.error if finish and finish.error else "no reason given"
+    why = finish.error if finish and finish.error else Sentence("no reason given")
     return PlaygroundError(
-        f"The benchmark was ended, since its runs fail: {why}",
-        (finish.hint if finish else "") or "Try one of its prompts in the Compare tab.",
+        Sentence("The benchmark was ended, since its runs fail: {why}", why=why),
+        (finish.hint if finish else "") or Sentence("Try one of its prompts in the Compare tab."),
         code=finish.code if finish and finish.code else "bench_failed",
     )

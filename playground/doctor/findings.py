@@ -10,6 +10,7 @@ from typing import Any, Literal
 from playground.doctor.facts import Facts
 from playground.doctor.fits import REASONS
 from playground.pairs import Vocabulary
+from playground.sentence import Sentence
 
 Level = Literal["ok", "note", "warning", "error"]
 Verdict = Literal["works", "works with care", "does not work", "unknown"]
@@ -122,6 +123,8 @@ def shown(value: Any) -> str:
     """A parameter as people read it: 151,936, 7.5, 75 %, “n/a” for nothing."""
     if value is None:
         return "n/a"
+    if isinstance(value, str):
+        return value  # a Sentence stays one
     if isinstance(value, (Share, Times)):
         return str(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -131,8 +134,8 @@ def shown(value: Any) -> str:
     return f"{value:.1f}" if math.isfinite(value) and abs(value) < 100 else f"{value:,.0f}"
 
 
-def filled(template: str, params: dict[str, Any]) -> str:
-    return template.format(**{name: shown(value) for name, value in params.items()})
+def filled(template: str, params: dict[str, Any]) -> Sentence:
+    return Sentence(template, **{name: shown(value) for name, value in params.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +235,7 @@ class PairReport:
     @property
     def sentence(self) -> str:
         """The reason that decides: the first one of the worst level."""
-        return self.findings[0].text if self.findings else "Nothing is known against this pair."
+        return self.findings[0].text if self.findings else Sentence("Nothing is known against this pair.")
 
     @property
     def brief(self) -> tuple[Finding, ...]:

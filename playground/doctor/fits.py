@@ -6,7 +6,7 @@ The page's Chinese has the same codes and parameters.
 REASONS: dict[str, tuple[str, str]] = {
     "runs": ("It runs this pair.", ""),
     "runs_by_rules": ("Nothing in its rules speaks against this pair.", ""),
-    "broken": ("{model} cannot be loaded: {why}", "{fix}"),
+    "broken": ("{model} cannot be loaded. {why}", "{fix}"),
     "no_such_method": (
         "It has no method for an {kind} head.",
         "Use an engine that has one, or a draft model with the target's tokenizer.",

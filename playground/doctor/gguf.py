@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from playground.errors import PlaygroundError
+from playground.sentence import Sentence
 
 MAX_STRING = 4 * 2**20
 MAX_ITEMS = 2_000_000
@@ -68,7 +69,7 @@ def read_header(path: Path) -> Header:
     try:
         status = path.stat()
     except OSError as error:
-        raise _bad(path, f"cannot be read ({error.strerror or 'unknown error'})") from None
+        raise _bad(path, Sentence("cannot be read ({why})", why=error.strerror or Sentence("unknown error"))) from None
     return _read(str(path), status.st_mtime_ns, status.st_size)
 
 
@@ -79,11 +80,11 @@ def _read(name: str, mtime: int, size: int) -> Header:
         with path.open("rb") as file:
             header = _Reader(file, min(size, MAX_HEADER)).header()
     except OSError as error:
-        raise _bad(path, f"cannot be read ({error.strerror or 'unknown error'})") from None
+        raise _bad(path, Sentence("cannot be read ({why})", why=error.strerror or Sentence("unknown error"))) from None
     except (ValueError, struct.error, UnicodeDecodeError, MemoryError) as error:
-        raise _bad(path, f"is no GGUF file we can read ({error})") from None
+        raise _bad(path, Sentence("is no GGUF file we can read ({why})", why=error)) from None
     if header.end > size:
-        raise _bad(path, "is only part of the file")
+        raise _bad(path, Sentence("is only part of the file"))
     return header
 
 
@@ -93,13 +94,13 @@ class _Reader:
 
     def header(self) -> Header:
         if self._bytes(4) != b"GGUF":
-            raise ValueError("no GGUF mark")
+            raise ValueError(Sentence("no GGUF mark"))
         (version,) = self._unpack("I")
         if version not in (2, 3):
-            raise ValueError(f"version {version}")
+            raise ValueError(Sentence("version {version}", version=version))
         tensors, pairs = self._unpack("QQ")
         if tensors > MAX_TENSORS or pairs > MAX_ITEMS:
-            raise ValueError("too many entries")
+            raise ValueError(Sentence("too many entries"))
         values = dict(self._pairs(pairs))
         parameters, rows, end = 0, None, 0
         for _ in range(tensors):
@@ -124,7 +125,7 @@ class _Reader:
         name = self._string()
         (dimensions,) = self._unpack("I")
         if not 1 <= dimensions <= 8:
-            raise ValueError("shape of a tensor")
+            raise ValueError(Sentence("shape of a tensor"))
         shape = self._unpack(f"{dimensions}Q")
         kind, place = self._unpack("IQ")
         numbers, size = _BLOCKS.get(kind, (1, 0))
@@ -140,7 +141,7 @@ class _Reader:
     def _array(self, keep: bool) -> list[Any]:
         kind, count = self._unpack("IQ")
         if count > MAX_ITEMS or kind == _ARRAY:  # nothing known nests them
-            raise ValueError("an array too long or nested")
+            raise ValueError(Sentence("an array too long or nested"))
         if kind == _STRING:
             found = list(self._strings(count))
             return [text.decode("utf-8", errors="replace") for text in found] if keep else []
@@ -153,16 +154,16 @@ class _Reader:
             (length,) = length_of(read(8))
             self._left -= 8 + length
             if length > MAX_STRING or self._left < 0:
-                raise ValueError("a text too long")
+                raise ValueError(Sentence("a text too long"))
             text = read(length)
             if len(text) < length:
-                raise ValueError("it ends too early")
+                raise ValueError(Sentence("it ends too early"))
             yield text
 
     def _string(self) -> str:
         (length,) = self._unpack("Q")
         if length > MAX_STRING:
-            raise ValueError("a text too long")
+            raise ValueError(Sentence("a text too long"))
         return self._bytes(length).decode("utf-8", errors="replace")
 
     def _unpack(self, layout: str) -> tuple[Any, ...]:
@@ -171,18 +172,20 @@ class _Reader:
     def _bytes(self, count: int) -> bytes:
         self._left -= count
         if self._left < 0:
-            raise ValueError("it ends too early")
+            raise ValueError(Sentence("it ends too early"))
         found = self._file.read(count)
         if len(found) < count:
-            raise ValueError("it ends too early")
+            raise ValueError(Sentence("it ends too early"))
         return found
 
 
 def _plain(kind: int) -> str:
     if kind not in _PLAIN:
-        raise ValueError(f"value of kind {kind}")
+        raise ValueError(Sentence("value of kind {kind}", kind=kind))
     return _PLAIN[kind]
 
 
 def _bad(path: Path, what: str) -> PlaygroundError:
-    return PlaygroundError(f"{path.name} {what}.", "Download it again.", code="bad_model")
+    return PlaygroundError(
+        Sentence("{file} {what}.", file=path.name, what=what), Sentence("Download it again."), code="bad_model"
+    )

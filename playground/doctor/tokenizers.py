@@ -14,6 +14,7 @@ from typing import Any
 from playground.doctor import gguf
 from playground.errors import PlaygroundError
 from playground.modelfiles import TOKENIZER_BYTES, read_object, read_text, whole, word
+from playground.sentence import Sentence
 
 FILES = ("tokenizer.json", "vocab.json", "tokenizer.model")
 """Where a vocabulary is looked for, best first; the first that is there is read."""
@@ -73,7 +74,9 @@ def read_tokenizer(place: Path) -> Tokenizer | None:
         stamps = tuple((name, _stamp(place / name)) for name in (*FILES, *_BESIDE))
     except OSError as error:
         raise PlaygroundError(
-            f"{place.name} cannot be read: {error.strerror}.", "Check its permissions.", code="bad_model"
+            Sentence("{file} cannot be read: {why}.", file=place.name, why=error.strerror),
+            Sentence("Check its permissions."),
+            code="bad_model",
         ) from None
     return _of_folder(str(place), stamps)
 
@@ -146,7 +149,9 @@ def _from_sentencepiece(place: Path, data: dict[str, Any]) -> tuple[dict[str, in
 
     path = place / "tokenizer.model"
     if path.stat().st_size > TOKENIZER_BYTES:
-        raise PlaygroundError("tokenizer.model is too large.", "Download it again.", code="bad_model")
+        raise PlaygroundError(
+            Sentence("tokenizer.model is too large."), Sentence("Download it again."), code="bad_model"
+        )
     model = layout.ModelProto()
     try:
         model.ParseFromString(path.read_bytes())

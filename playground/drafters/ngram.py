@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from playground.drafters import Draft
 from playground.drafters._context import KnownIds
+from playground.sentence import Sentence
 
 
 class NgramOptions(BaseModel):
@@ -32,8 +33,11 @@ class NgramOptions(BaseModel):
     def _min_within_max(self) -> "NgramOptions":
         if self.prompt_lookup_min > self.prompt_lookup_max:
             raise ValueError(
-                f"prompt_lookup_min ({self.prompt_lookup_min}) must not exceed prompt_lookup_max "
-                f"({self.prompt_lookup_max})"
+                Sentence(
+                    "prompt_lookup_min ({least}) must not exceed prompt_lookup_max ({most})",
+                    least=self.prompt_lookup_min,
+                    most=self.prompt_lookup_max,
+                )
             )
         return self
 

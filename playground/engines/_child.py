@@ -21,10 +21,11 @@ from typing import Any, NoReturn
 from playground.engines import Engine
 from playground.errors import PlaygroundError
 from playground.events import Candidate, RunFinished, Step, Token
+from playground.sentence import Sentence
 
 log = logging.getLogger(__name__)
 
-_OUT_OF_MEMORY_HINT = (
+_OUT_OF_MEMORY_HINT = Sentence(
     "Choose a smaller model, a smaller dtype or a shorter context, or close what else uses the device."
 )
 
@@ -131,17 +132,20 @@ def translated(error: BaseException) -> PlaygroundError:
     if isinstance(error, PlaygroundError):
         return error
     if isinstance(error, MemoryError) or "OutOfMemory" in name or "out of memory" in text.lower():
-        detail = f": {first_line}" if first_line else ""
-        return PlaygroundError(f"The engine ran out of memory{detail}.", _OUT_OF_MEMORY_HINT, code="out_of_memory")
+        detail = Sentence(": {words}", words=first_line) if first_line else ""
+        return PlaygroundError(
+            Sentence("The engine ran out of memory{detail}.", detail=detail), _OUT_OF_MEMORY_HINT, code="out_of_memory"
+        )
     if isinstance(error, ModuleNotFoundError):
         return PlaygroundError(
-            f"The engine needs the Python package {error.name}, which is not installed.",
-            f"Install it: pip install {error.name}",
+            Sentence("The engine needs the Python package {package}, which is not installed.", package=error.name),
+            Sentence("Install it: pip install {package}", package=error.name),
             code="missing_package",
         )
+    why = first_line or Sentence("no further word")
     return PlaygroundError(
-        f"The engine failed with {name}: {first_line or 'no further word'}.",
-        "Try other settings; if it stays, report it with this message.",
+        Sentence("The engine failed with {name}: {why}.", name=name, why=why),
+        Sentence("Try other settings; if it stays, report it with this message."),
         code="engine_failed",
     )
 

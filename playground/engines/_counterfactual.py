@@ -26,6 +26,7 @@ from playground.engines._loading import Loaded
 from playground.engines._models import Models, method
 from playground.engines.embedded import EmbeddedOptions
 from playground.events import Event, RunFinished, RunStarted, Step
+from playground.sentence import Sentence
 
 CHUNK = 256
 """Positions judged at once."""
@@ -54,7 +55,7 @@ class Answer:
 
 def run(models: Models, config: RunConfig, prompt: str, aborted: Callable[[], bool]) -> Iterator[Event]:
     """Every event of one run; where the option `counterfactual` asks for it, with the record in its RunFinished."""
-    options = checked(EmbeddedOptions, config.engine_options, where="the embedded engine's options")
+    options = checked(EmbeddedOptions, config.engine_options, where=Sentence("the embedded engine's options"))
     events = _run.run(models, config, prompt, aborted)
     if not options.counterfactual or not config.sampling.greedy:
         yield from events

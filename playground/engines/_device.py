@@ -9,6 +9,7 @@ from typing import Any
 
 from playground.config import Dtype
 from playground.errors import PlaygroundError
+from playground.sentence import Sentence
 
 
 def pick_device(wanted: str) -> Any:
@@ -25,7 +26,9 @@ def pick_device(wanted: str) -> Any:
     here = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}.get(kind, False)
     if not here or (kind == "cuda" and int(number or 0) >= torch.cuda.device_count()):
         raise PlaygroundError(
-            f"The device {wanted} is not here.", "Set DRAFTBOARD_DEVICE to auto, cpu, cuda or mps.", code="no_device"
+            Sentence("The device {wanted} is not here.", wanted=wanted),
+            Sentence("Set DRAFTBOARD_DEVICE to auto, cpu, cuda or mps."),
+            code="no_device",
         )
     return torch.device(kind, int(number or 0)) if kind == "cuda" else torch.device(kind)
 

@@ -25,6 +25,7 @@ from playground.engines._timing import StepTimer
 from playground.errors import PlaygroundError
 from playground.events import Event, Reason, RunFinished, Step, Token, Truncation
 from playground.processor_wait import ProcessorWait
+from playground.sentence import Sentence
 
 ROOM = 2048
 """Tokens of an answer that caches make room for at once; longer ones grow. A budget may be far more than is used."""
@@ -136,8 +137,12 @@ class Generation:
             draft = plan.drafter.propose(self._context, k)
             if len(draft.token_ids) > k:
                 raise PlaygroundError(
-                    f"The drafter proposed {len(draft.token_ids)} tokens where {k} were asked.",
-                    "This is a defect of the drafting method; report it.",
+                    Sentence(
+                        "The drafter proposed {proposed} tokens where {k} were asked.",
+                        proposed=len(draft.token_ids),
+                        k=k,
+                    ),
+                    Sentence("This is a defect of the drafting method; report it."),
                     code="drafter_contract",
                 )
         self._timer.drafted()
@@ -221,7 +226,7 @@ class Generation:
                 # Bytes that are no character have no one right text: byte fall-back rereads them as a run.
                 text = shown
             else:
-                problems.append("The shown text is not the one-shot decoding of the delivered tokens.")
+                problems.append(Sentence("The shown text is not the one-shot decoding of the delivered tokens."))
         return RunFinished(
             reason=self._reason,
             at=time.perf_counter() - plan.origin,

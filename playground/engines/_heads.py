@@ -15,6 +15,7 @@ from playground.engines._loading import Loaded
 from playground.errors import PlaygroundError
 from playground.headfiles import head_config, read_shape
 from playground.headweights import read_head
+from playground.sentence import Sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +44,23 @@ def load_head(name: str, path: str, target: Loaded) -> LoadedHead | None:
     text = module.config.get_text_config(decoder=True)
     shape = read_shape(name, config, int(text.num_hidden_layers))
     for what, needs, has in (
-        ("hidden states of width", shape.target_hidden_size, int(text.hidden_size)),
-        ("a vocabulary of", shape.vocab_size, target.logit_rows),
+        (Sentence("hidden states of width"), shape.target_hidden_size, int(text.hidden_size)),
+        (Sentence("a vocabulary of"), shape.vocab_size, target.logit_rows),
     ):
         if needs != has:
             raise PlaygroundError(
-                f"The head “{name}” was made for a target with {what} {needs:,}; {target.name} has {has:,}.",
-                "A head drafts only for the model it was trained on; choose that target, or train a head for this one.",
+                Sentence(
+                    "The head “{name}” was made for a target with {what} {needs:,}; {target} has {has:,}.",
+                    name=name,
+                    what=what,
+                    needs=needs,
+                    target=target.name,
+                    has=has,
+                ),
+                Sentence(
+                    "A head drafts only for the model it was trained on; choose that target, or train a head for "
+                    "this one."
+                ),
                 code="incompatible_pair",
             )
     embeddings, output = module.get_input_embeddings().weight, module.get_output_embeddings()
@@ -62,10 +73,20 @@ def check_kind(method: str, accepts: frozenset[str], name: str, path: str) -> No
     """Raises PlaygroundError where a method drafts with a model and is given a head, or the other way round."""
     found = "model" if head_config(Path(path)) is None else "head"
     if found not in accepts:
-        wants = "an EAGLE-3 head" if "head" in accepts else "a draft model with the target's tokenizer"
+        wants = (
+            Sentence("an EAGLE-3 head") if "head" in accepts else Sentence("a draft model with the target's tokenizer")
+        )
+        given = Sentence("no head") if found == "model" else Sentence("a head")
+        other = "draft_model" if found == "model" else "eagle3"
         raise PlaygroundError(
-            f"The method {method} drafts with {wants}; {name} is {'no head' if found == 'model' else 'a head'}.",
-            f"Choose another draft, or the method {'draft_model' if found == 'model' else 'eagle3'}.",
+            Sentence(
+                "The method {method} drafts with {wanted}; {name} is {given}.",
+                method=method,
+                wanted=wants,
+                name=name,
+                given=given,
+            ),
+            Sentence("Choose another draft, or the method {other}.", other=other),
             code="bad_config",
         )
 

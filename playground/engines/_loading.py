@@ -15,6 +15,7 @@ from playground.detokenise import Vocabulary
 from playground.engines import EngineContext
 from playground.engines._device import pick_device, pick_dtype
 from playground.errors import PlaygroundError
+from playground.sentence import Sentence
 
 LONG = 1 << 17
 """Positions assumed of a model that names no limit."""
@@ -74,8 +75,8 @@ def load(name: str, dtype: Dtype, attention: str, context: EngineContext, forwar
     model = CausalModel(module, _max_positions(module, tokenizer), lean)
     if not model.keeps_cache:
         raise PlaygroundError(
-            f"The model “{name}” keeps its state in a way this engine cannot continue from.",
-            "Choose a model with attention layers, or another engine.",
+            Sentence("The model “{name}” keeps its state in a way this engine cannot continue from.", name=name),
+            Sentence("Choose a model with attention layers, or another engine."),
             code="bad_model",
         )
     ids = tokenizer.get_vocab().values()
@@ -110,10 +111,10 @@ def _check(name: str, path: Path) -> None:
     if path.exists():
         problem = models.inspect(name, path).problem
         if problem:
-            what, _, fix = problem.partition("; ")
+            what, fix = models.cause_and_fix(problem)
             raise PlaygroundError(
-                f"The model “{name}” cannot be loaded: {what[0].lower() + what[1:].rstrip('.')}.",
-                (fix[:1].upper() + fix[1:]) or "Give another folder.",
+                Sentence("The model “{name}” cannot be loaded. {what}", name=name, what=what),
+                (fix or Sentence("Give another folder.")),
                 code="bad_model",
             )
 
@@ -134,7 +135,7 @@ def _load_tokenizer(name: str, source: str, arguments: dict[str, Any]) -> Any:
         if not tokenizer.get_vocab():
             raise ValueError("it knows no tokens")
     except Exception as error:  # a malformed file ends in any exception; all are told to the user
-        raise _unloadable(name, "tokenizer", error) from error
+        raise _unloadable(name, Sentence("tokenizer"), error) from error
     return tokenizer
 
 
@@ -155,12 +156,17 @@ def _load_module(name: str, source: str, arguments: dict[str, Any], dtype: Any, 
     except (MemoryError, torch.OutOfMemoryError):
         raise
     except Exception as error:  # a malformed file ends in any exception; all are told to the user
-        raise _unloadable(name, "model", error) from error
+        raise _unloadable(name, Sentence("model"), error) from error
     missing = sorted(report.get("missing_keys") or ())
     if missing:
         raise PlaygroundError(
-            f"The model “{name}” lacks {len(missing)} of its weights ({missing[0]}, ...): it would run on random ones.",
-            "Download it again, whole.",
+            Sentence(
+                "The model “{name}” lacks {n} of its weights ({first}, ...): it would run on random ones.",
+                name=name,
+                n=len(missing),
+                first=missing[0],
+            ),
+            Sentence("Download it again, whole."),
             code="bad_model",
         )
     # Weights on disk may mix number formats; the GGUF path keeps some in float32.
@@ -172,13 +178,15 @@ def _unloadable(name: str, part: str, error: Exception) -> PlaygroundError:
     first = text.splitlines()[0] if text else type(error).__name__
     if "trust_remote_code" in text:
         return PlaygroundError(
-            f"The model “{name}” wants to run Python of its own, which is not allowed.",
-            "Choose another model; an operator who has read its code may set DRAFTBOARD_TRUST_REMOTE_CODE=true.",
+            Sentence("The model “{name}” wants to run Python of its own, which is not allowed.", name=name),
+            Sentence(
+                "Choose another model; an operator who has read its code may set DRAFTBOARD_TRUST_REMOTE_CODE=true."
+            ),
             code="remote_code",
         )
     return PlaygroundError(
-        f"The {part} of “{name}” cannot be loaded: {first[:300].rstrip('.')}.",
-        "Check that it is a whole causal language model in safetensors or GGUF; download it again if not.",
+        Sentence("The {part} of “{name}” cannot be loaded: {why}.", part=part, name=name, why=first[:300].rstrip(".")),
+        Sentence("Check that it is a whole causal language model in safetensors or GGUF; download it again if not."),
         code="bad_model",
     )
 

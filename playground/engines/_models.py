@@ -23,6 +23,7 @@ from playground.gpu import describe
 from playground.models import resolve
 from playground.pairs import check_vocabulary
 from playground.registry import extension
+from playground.sentence import Sentence
 
 WARM_K = 5
 """Shapes warmed up when the first run drafts nothing: a baseline is usually followed by its other arm."""
@@ -42,19 +43,19 @@ class Models:
     def __init__(self, config: RunConfig, context: EngineContext) -> None:
         self._config = config
         self._context = context
-        self._options = checked(EmbeddedOptions, config.engine_options, where="the embedded engine's options")
+        self._options = checked(EmbeddedOptions, config.engine_options, where=Sentence("the embedded engine's options"))
         self._drafts: dict[str, Loaded | LoadedHead] = {}
 
     @torch.inference_mode()
     def load(self) -> Iterator[Loading]:
         """The target, warmed up. Raises PlaygroundError when it cannot."""
         config = self._config
-        yield Loading("weights", f"Loading {config.target}.")
+        yield Loading("weights", Sentence("Loading {target}.", target=config.target))
         set_threads(self._context)
         self.target = self._load(config.target, config.dtype)
         self.hardware = _hardware(self.target.model.device)
         k = config.speculation.num_speculative_tokens if config.speculation else WARM_K
-        yield Loading("warm-up", "Warming up.")
+        yield Loading("warm-up", Sentence("Warming up."))
         _warm(self.target, k + 1)
 
     @torch.inference_mode()
@@ -67,14 +68,16 @@ class Models:
         if kind.NEEDS_MODEL:
             if not speculation.model:
                 raise PlaygroundError(
-                    f"The method {speculation.method} needs a draft model.", "Choose one.", code="bad_config"
+                    Sentence("The method {method} needs a draft model.", method=speculation.method),
+                    Sentence("Choose one."),
+                    code="bad_config",
                 )
             path = resolve(speculation.model, self._context.model_paths or {}, offline=self._context.offline)
             check_kind(speculation.method, kind.DRAFTS_WITH, speculation.model, path)
             yield from self._ready_draft(speculation.model, path, config)
         count = min(speculation.num_speculative_tokens + 1, _warmable(self.target))
         if count > max(self.target.warmed, default=0):
-            yield Loading("warm-up", f"Warming up for {count - 1} draft tokens.")
+            yield Loading("warm-up", Sentence("Warming up for {n} draft tokens.", n=count - 1))
             _warm(self.target, count)
 
     def draft(self, speculation: Speculation | None) -> Loaded | LoadedHead | None:
@@ -94,7 +97,7 @@ class Models:
         if path == self.target.path:
             self._drafts[name] = self.target
             return
-        yield Loading("draft", f"Loading the draft model {name}.")
+        yield Loading("draft", Sentence("Loading the draft model {name}.", name=name))
         while len(self._drafts) >= DRAFTS_KEPT:
             del self._drafts[next(iter(self._drafts))]
         if (head := load_head(name, path, self.target)) is not None:
@@ -102,23 +105,27 @@ class Models:
             return
         draft = self._load(name, config.dtype)
         check_vocabulary(self.target.tokenizer, draft.tokenizer, self.target.logit_rows, draft.logit_rows)
-        must_rewind(draft, "Choose a draft model with attention layers only.")
-        yield Loading("warm-up", f"Warming up {name}.")
+        must_rewind(draft, Sentence("Choose a draft model with attention layers only."))
+        yield Loading("warm-up", Sentence("Warming up {name}.", name=name))
         _warm(draft, 2)
         self._drafts[name] = draft
 
 
 def method(speculation: Speculation) -> tuple[Any, Any]:
     """(Drafter class, its checked options)."""
-    kind = extension(drafters.PACKAGE, speculation.method, "drafting method").Drafter
-    return kind, checked(kind.Options, speculation.options, where=f"the options of {speculation.method}")
+    kind = extension(drafters.PACKAGE, speculation.method, Sentence("drafting method")).Drafter
+    return kind, checked(
+        kind.Options, speculation.options, where=Sentence("the options of {method}", method=speculation.method)
+    )
 
 
 def must_rewind(loaded: Loaded, hint: str) -> None:
     """Raises PlaygroundError for a model that speculation cannot take back."""
     if not loaded.model.rewindable:
         raise PlaygroundError(
-            f"{loaded.name} keeps a state that cannot be rewound (linear attention or Mamba layers).",
+            Sentence(
+                "{model} keeps a state that cannot be rewound (linear attention or Mamba layers).", model=loaded.name
+            ),
             hint,
             code="not_rewindable",
         )

@@ -4,6 +4,7 @@ from typing import Any
 
 from playground.config import RunConfig
 from playground.errors import PlaygroundError
+from playground.sentence import Sentence
 
 
 def render(config: RunConfig, prompt: str, tokenizer: Any) -> tuple[list[int], str, list[str]]:
@@ -16,11 +17,11 @@ def render(config: RunConfig, prompt: str, tokenizer: Any) -> tuple[list[int], s
     """
     warnings: list[str] = []
     if config.chat and not tokenizer.chat_template:
-        warnings.append("The target has no chat template; the prompt is sent raw.")
+        warnings.append(Sentence("The target has no chat template; the prompt is sent raw."))
     if not config.chat or not tokenizer.chat_template:
         prompt = "\n\n".join([*(message.content for message in config.history), prompt])
         if config.system_prompt:
-            warnings.append("The system prompt is left out: there is no chat template to put it in.")
+            warnings.append(Sentence("The system prompt is left out: there is no chat template to put it in."))
         ids = list(tokenizer(prompt, add_special_tokens=True)["input_ids"])
         # Some tokenizers end what they encode with EOS, which would end the text before it began.
         if len(ids) > 1 and ids[-1] == tokenizer.eos_token_id and not prompt.endswith(str(tokenizer.eos_token)):
@@ -41,8 +42,8 @@ def _templated(messages: list[dict[str, str]], tokenizer: Any) -> str:
         text: str = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
     except TemplateError as error:
         raise PlaygroundError(
-            f"The target's chat template refuses this prompt: {error}.",
-            "Leave the system prompt empty, or switch the chat template off.",
+            Sentence("The target's chat template refuses this prompt: {why}.", why=error),
+            Sentence("Leave the system prompt empty, or switch the chat template off."),
             code="bad_prompt",
         ) from None
     return text
@@ -57,7 +58,9 @@ def _one_bos(ids: list[int], tokenizer: Any) -> list[int]:
         start = bos if bos is not None else tokenizer.eos_token_id
         if start is None:
             raise PlaygroundError(
-                "The prompt is empty.", "Write something for the model to continue.", code="bad_prompt"
+                Sentence("The prompt is empty."),
+                Sentence("Write something for the model to continue."),
+                code="bad_prompt",
             )
         ids = [start]
     return ids

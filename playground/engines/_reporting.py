@@ -15,6 +15,7 @@ from playground.detokenise import Vocabulary
 from playground.drafters import Draft
 from playground.errors import PlaygroundError
 from playground.events import Candidate, Candidates, Origin, Token
+from playground.sentence import Sentence
 
 _NO_LOGIT = -1e30
 """Below this a logit stands for "impossible" and is not a number to show."""
@@ -59,8 +60,8 @@ class Reporter:
         for name, who in (("sound", "target"), ("draft_sound", "draft")):
             if not host.get(name, True):
                 raise PlaygroundError(
-                    f"The {who} model gave logits that are not numbers (NaN or infinite).",
-                    "Try dtype float32; if it stays, the model's weights are damaged.",
+                    Sentence("The {who} model gave logits that are not numbers (NaN or infinite).", who=who),
+                    Sentence("Try dtype float32; if it stays, the model's weights are damaged."),
                     code="bad_logits",
                 )
 

@@ -24,12 +24,13 @@ from playground.engines._prompt import render
 from playground.engines.embedded import EmbeddedOptions
 from playground.errors import PlaygroundError
 from playground.events import Event, RunStarted
+from playground.sentence import Sentence
 
 
 @torch.inference_mode()
 def run(models: Models, config: RunConfig, prompt: str, aborted: Callable[[], bool]) -> Iterator[Event]:
     """Every event of one run. Raises PlaygroundError where it cannot start or go on."""
-    options = checked(EmbeddedOptions, config.engine_options, where="the embedded engine's options")
+    options = checked(EmbeddedOptions, config.engine_options, where=Sentence("the embedded engine's options"))
     yield from models.ready(config)
     origin = time.perf_counter()
     target, draft, speculation = models.target, models.draft(config.speculation), config.speculation
@@ -42,7 +43,7 @@ def run(models: Models, config: RunConfig, prompt: str, aborted: Callable[[], bo
     generator = None if law.greedy else torch.Generator(target.model.device).manual_seed(seed)
     drafter: Drafter | None = None
     if speculation is not None:
-        must_rewind(target, "Run it without speculation, or choose a target with attention layers only.")
+        must_rewind(target, Sentence("Run it without speculation, or choose a target with attention layers only."))
         kind, chosen = method(speculation)
         drafter = kind(
             chosen,
@@ -90,21 +91,35 @@ def _budget(config: RunConfig, options: EmbeddedOptions, target: Loaded, ids: li
     """Tokens this run may deliver: max_tokens, or what the context leaves, with a note."""
     if max(ids) >= target.logit_rows:
         raise PlaygroundError(
-            f"The tokenizer gives id {max(ids)}, the target model knows {target.logit_rows} ids.",
-            "Tokenizer and model do not belong together; download the model again.",
+            Sentence(
+                "The tokenizer gives id {id}, the target model knows {rows} ids.", id=max(ids), rows=target.logit_rows
+            ),
+            Sentence("Tokenizer and model do not belong together; download the model again."),
             code="bad_model",
         )
     limit = min(options.max_model_len or target.model.max_positions, target.model.max_positions)
     room, wanted = limit - len(ids), config.sampling.max_tokens
     if room < 1:
         raise PlaygroundError(
-            f"The prompt has {len(ids):,} tokens, the context of {config.target} holds {limit:,} with the answer.",
-            "Shorten the prompt, or choose a model with a longer context.",
+            Sentence(
+                "The prompt has {n:,} tokens, the context of {target} holds {limit:,} with the answer.",
+                n=len(ids),
+                target=config.target,
+                limit=limit,
+            ),
+            Sentence("Shorten the prompt, or choose a model with a longer context."),
             code="prompt_too_long",
         )
     if wanted <= room:
         return wanted, []
-    return room, [f"The context of {limit:,} tokens leaves {room:,} for the answer, not {wanted:,}."]
+    return room, [
+        Sentence(
+            "The context of {limit:,} tokens leaves {room:,} for the answer, not {wanted:,}.",
+            limit=limit,
+            room=room,
+            wanted=wanted,
+        )
+    ]
 
 
 def _law(config: RunConfig, target: Loaded) -> SamplingLaw:
@@ -124,18 +139,26 @@ def _law(config: RunConfig, target: Loaded) -> SamplingLaw:
 
 
 def _draft_warnings(target: Loaded, draft: Loaded, prompt: int, budget: int) -> list[str]:
-    warnings = []
+    warnings: list[str] = []
     window = draft.model.max_positions
     if window < prompt:
-        warnings.append(f"The draft model reads {window:,} tokens, the prompt has {prompt:,}: nothing is drafted.")
+        warnings.append(
+            Sentence(
+                "The draft model reads {window:,} tokens, the prompt has {prompt:,}: nothing is drafted.",
+                window=window,
+                prompt=prompt,
+            )
+        )
     elif window < prompt + budget - 1:
-        warnings.append(f"The draft model reads {window:,} tokens: nothing is drafted past that.")
+        warnings.append(
+            Sentence("The draft model reads {window:,} tokens: nothing is drafted past that.", window=window)
+        )
     if draft.logit_rows != target.logit_rows:
-        warnings.append("Target and draft differ in padding of the vocabulary only.")
+        warnings.append(Sentence("Target and draft differ in padding of the vocabulary only."))
     if draft.tokenizer.chat_template != target.tokenizer.chat_template:
-        warnings.append("The draft has another chat template (or none); the target's is used for both.")
+        warnings.append(Sentence("The draft has another chat template (or none); the target's is used for both."))
     if draft.tokenizer.bos_token_id != target.tokenizer.bos_token_id:
-        warnings.append("The draft has another BOS token; the target's is used for both.")
+        warnings.append(Sentence("The draft has another BOS token; the target's is used for both."))
     return warnings
 
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from playground.config import RunConfig, Speculation
 from playground.engines._texts import Source, pieces, split
 from playground.events import Candidate, Candidates, Event, Origin, RunFinished, RunStarted, Step, Token, Truncation
+from playground.sentence import Sentence
 
 EOS = 2
 _FIRST_ID = 100
@@ -101,7 +102,7 @@ class Script:
             "device": "scripted",
             "seed": config.sampling.seed if config.sampling.seed is not None else self.options.steps_seed,
             "greedy": config.sampling.greedy,
-            "warnings": ["Canned text: nothing here is measured."],
+            "warnings": [Sentence("Canned text: nothing here is measured.")],
         }
         return RunStarted(ids, text, environment)
 

@@ -20,6 +20,7 @@ from playground.config import RunConfig, checked
 from playground.engines import EngineContext
 from playground.events import Event, Heartbeat, Loading, Queued, RunFinished
 from playground.registry import discover
+from playground.sentence import Sentence
 
 if TYPE_CHECKING:
     from playground.engines._models import Models
@@ -85,7 +86,7 @@ class Engine:
     @staticmethod
     def load_key(config: RunConfig, context: EngineContext) -> Any:
         # Without the draft: both arms of a comparison share one load, drafts join it when first asked for.
-        options = checked(EmbeddedOptions, config.engine_options, where="the embedded engine's options")
+        options = checked(EmbeddedOptions, config.engine_options, where=Sentence("the embedded engine's options"))
         path = (context.model_paths or {}).get(config.target, config.target)
         return (
             path,
@@ -117,7 +118,7 @@ class Engine:
     def load(self) -> Iterator[Event]:
         """Loads the target and warms up. Raises PlaygroundError when it cannot."""
         start = time.monotonic()
-        last = Loading("start", "Starting PyTorch.")
+        last = Loading("start", Sentence("Starting PyTorch."))
         yield last
         self._worker.start()
         while True:

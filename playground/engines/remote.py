@@ -19,6 +19,7 @@ from playground.engines import EngineContext
 from playground.engines._remote.options import RemoteOptions, ServerOptions
 from playground.errors import PlaygroundError
 from playground.events import Event, Loading, RunFinished
+from playground.sentence import Sentence
 
 METHOD = "server"
 """The one method: as the server was started."""
@@ -37,7 +38,7 @@ class Engine:
     @staticmethod
     def load_key(config: RunConfig, context: EngineContext) -> Any:
         # One connection serves both arms: which server a run goes to is decided by the run.
-        options = checked(RemoteOptions, config.engine_options, where="the remote engine's options")
+        options = checked(RemoteOptions, config.engine_options, where=Sentence("the remote engine's options"))
         return (config.target, config.chat, tuple(options.model_dump().items()))
 
     @staticmethod
@@ -47,7 +48,9 @@ class Engine:
     @staticmethod
     def stored_baseline(config: RunConfig) -> bool:
         """Whether there is no server to run the baseline on, so that one recorded before stands for it."""
-        return not checked(RemoteOptions, config.engine_options, where="the remote engine's options").baseline_url
+        return not checked(
+            RemoteOptions, config.engine_options, where=Sentence("the remote engine's options")
+        ).baseline_url
 
     def __init__(self, config: RunConfig, context: EngineContext) -> None:
         self._config, self._context = config, context
@@ -68,7 +71,7 @@ class Engine:
             if isinstance(step, Exception):
                 raise step
             yield replace(step, seconds=time.monotonic() - start) if isinstance(step, Loading) else step
-        yield Loading("warm-up", "Ready.", 1.0, time.monotonic() - start)
+        yield Loading("warm-up", Sentence("Ready."), 1.0, time.monotonic() - start)
 
     async def _loaded(self, steps: "SimpleQueue[Event | Exception | None]") -> None:
         try:

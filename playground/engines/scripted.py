@@ -21,6 +21,7 @@ from playground.engines._script import Script, ScriptedOptions
 from playground.errors import PlaygroundError
 from playground.events import Event, Heartbeat, Loading, RunFinished, Step
 from playground.registry import discover
+from playground.sentence import Sentence
 
 HEARTBEAT = 0.5  # seconds: how long a consumer may wait to notice that it was closed
 
@@ -44,7 +45,7 @@ class Engine:
 
     @staticmethod
     def load_key(config: RunConfig, context: EngineContext) -> Any:
-        options = checked(ScriptedOptions, config.engine_options, where="the scripted engine's options")
+        options = checked(ScriptedOptions, config.engine_options, where=Sentence("the scripted engine's options"))
         failing = options.fail in ("load", "oom")
         # As engines do whose honest baseline is another load: the speculation is part of what is loaded.
         loaded = config.speculation if options.separate_baseline else None
@@ -64,15 +65,22 @@ class Engine:
     def load(self) -> Iterator[Event]:
         options, start = self._options, time.monotonic()
         for i, stage in enumerate(("weights", "draft", "warm-up")):
-            yield Loading(stage, f"Pretending: {stage} of {self._target}.", i / 3, time.monotonic() - start)
+            yield Loading(
+                stage,
+                Sentence("Pretending: {stage} of {model}.", stage=stage, model=self._target),
+                i / 3,
+                time.monotonic() - start,
+            )
             time.sleep(options.load_seconds / 3)
         if options.fail == "load":
             raise PlaygroundError(
-                f"The model {self._target} cannot be loaded.", "It was asked to fail; choose no failure.", code="load"
+                Sentence("The model {model} cannot be loaded.", model=self._target),
+                Sentence("It was asked to fail; choose no failure."),
+                code="load",
             )
         if options.fail == "oom":
             raise MemoryError("asked to run out of memory")
-        yield Loading("warm-up", "Ready.", 1.0, time.monotonic() - start)
+        yield Loading("warm-up", Sentence("Ready."), 1.0, time.monotonic() - start)
 
     def submit(self, run_id: str, config: RunConfig, prompt: str) -> None:
         with self._changed:
@@ -164,7 +172,7 @@ class _Run:
             case "hang":
                 return Heartbeat()
         if self._options.fail == "nan":
-            message, hint = "The target gave no valid numbers (NaN).", "Try dtype float32."
+            message, hint = Sentence("The target gave no valid numbers (NaN)."), Sentence("Try dtype float32.")
         else:
-            message, hint = "The run failed half-way, as asked.", "Choose no failure."
+            message, hint = Sentence("The run failed half-way, as asked."), Sentence("Choose no failure.")
         return RunFinished("error", elapsed, error=message, hint=hint, code=self._options.fail)

@@ -23,6 +23,7 @@ from playground.engines._vllm.options import VllmOptions
 from playground.engines._vllm.room import wait_for_room
 from playground.errors import PlaygroundError
 from playground.events import Event, Loading
+from playground.sentence import Sentence
 
 LOOK = 0.2
 """Seconds between two looks at what vLLM writes while it loads."""
@@ -78,7 +79,7 @@ class Engine:
         if schema.distribution() is None:
             raise not_installed()
         start = time.monotonic()
-        last = Loading("import", "Starting vLLM.")
+        last = Loading("import", Sentence("Starting vLLM."))
         yield last
         os.environ.update(arguments.environment(self._config, self._context))
         yield from wait_for_room(self._config, self._context)
@@ -93,7 +94,7 @@ class Engine:
                 continue
             if isinstance(item, BaseException):
                 raise load_failure(item, log.all()) from item
-            yield Loading("warm-up", "Ready.", 1.0, time.monotonic() - start)
+            yield Loading("warm-up", Sentence("Ready."), 1.0, time.monotonic() - start)
             return
 
     def submit(self, run_id: str, config: RunConfig, prompt: str) -> None:
@@ -157,7 +158,7 @@ class Engine:
 def not_installed() -> PlaygroundError:
     """vLLM is not here: the one command that brings it."""
     return PlaygroundError(
-        "vLLM is not installed.",
-        "Stop Draftboard and start it with: make run ENGINE=vllm (the first time installs vLLM).",
+        Sentence("vLLM is not installed."),
+        Sentence("Stop Draftboard and start it with: make run ENGINE=vllm (the first time installs vLLM)."),
         code="missing_package",
     )

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel, ConfigDict, Field
 
 from playground.config import MAX_TEXT
+from playground.sentence import Sentence
 
 PACKAGE = __name__
 
@@ -75,11 +76,13 @@ def text_of(row: Row, key: str) -> str:
     """
     value = row.get(key)
     if not isinstance(value, str):
-        raise ValueError(f"{key}: must be text, is {kind_of(value)}")
+        raise ValueError(Sentence("{key}: must be text, is {kind}", key=key, kind=kind_of(value)))
     if not value.strip():
-        raise ValueError(f"{key}: is empty")
+        raise ValueError(Sentence("{key}: is empty", key=key))
     if len(value) > MAX_TEXT:
-        raise ValueError(f"{key}: has {len(value):,} characters, more than {MAX_TEXT:,}")
+        raise ValueError(
+            Sentence("{key}: has {n:,} characters, more than {most:,}", key=key, n=len(value), most=MAX_TEXT)
+        )
     return value
 
 
@@ -90,11 +93,21 @@ def label_of(row: Row, *keys: str, default: str = "") -> str:
         if isinstance(value, (str, int)) and not isinstance(value, bool) and str(value).strip():
             return str(value).strip()[:100]
         if value is not None:
-            raise ValueError(f"{key}: must be text or a number, is {kind_of(value)}")
+            raise ValueError(Sentence("{key}: must be text or a number, is {kind}", key=key, kind=kind_of(value)))
     return default
+
+
+_KINDS: dict[type, Sentence] = {
+    type(None): Sentence("missing"),
+    bool: Sentence("true or false"),
+    int: Sentence("a number"),
+    float: Sentence("a number"),
+    list: Sentence("a list"),
+    dict: Sentence("an object"),
+    str: Sentence("text"),
+}
 
 
 def kind_of(value: object) -> str:
     """A JSON value's type in words."""
-    names = {type(None): "missing", bool: "true or false", int: "a number", float: "a number", list: "a list"}
-    return {**names, dict: "an object", str: "text"}.get(type(value), type(value).__name__)
+    return _KINDS.get(type(value), type(value).__name__)

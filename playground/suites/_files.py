@@ -14,6 +14,7 @@ from typing import Any
 
 from playground.errors import PlaygroundError
 from playground.importers._text import check_size, decode, read_file
+from playground.sentence import Sentence
 from playground.suites import Row, kind_of
 
 MAX_BYTES = 32_000_000
@@ -50,7 +51,9 @@ def _unzipped(name: str, content: bytes) -> bytes:
         with gzip.open(io.BytesIO(content)) as file:
             found = file.read(MAX_BYTES + 1)
     except (OSError, EOFError, zlib.error):
-        raise PlaygroundError(f"{name} is no whole gzip file.", "Download it again.", code="bad_file") from None
+        raise PlaygroundError(
+            Sentence("{name} is no whole gzip file.", name=name), Sentence("Download it again."), code="bad_file"
+        ) from None
     check_size(name, len(found), limit=MAX_BYTES)
     return found
 
@@ -63,8 +66,8 @@ def _lines(name: str, text: str) -> Iterator[Numbered]:
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            why = error.msg if isinstance(error, json.JSONDecodeError) else "it is nested too deeply"
-            raise wrong(name, number, f"is not JSON: {why}") from None
+            why = error.msg if isinstance(error, json.JSONDecodeError) else Sentence("it is nested too deeply")
+            raise wrong(name, number, Sentence("is not JSON: {why}", why=why)) from None
         yield number, _mapping(name, number, row)
 
 
@@ -75,12 +78,12 @@ def _json(name: str, text: str) -> Iterator[Numbered]:
         if "\n{" in text:  # JSON Lines in a file called .json, as HumanEval and others are sometimes kept
             yield from _lines(name, text)
             return
-        raise wrong(name, 1, "is not JSON") from None
+        raise wrong(name, 1, Sentence("is not JSON")) from None
     except (ValueError, RecursionError):
-        raise wrong(name, 1, "is not JSON that can be read") from None
+        raise wrong(name, 1, Sentence("is not JSON that can be read")) from None
     rows = next((v for v in data.values() if isinstance(v, list)), [data]) if isinstance(data, dict) else data
     if not isinstance(rows, list):
-        raise wrong(name, 1, f"must hold a list of rows, is {kind_of(data)}")
+        raise wrong(name, 1, Sentence("must hold a list of rows, is {kind}", kind=kind_of(data)))
     for number, row in enumerate(rows, 1):
         yield number, _mapping(name, number, row)
 
@@ -93,10 +96,10 @@ def _table(name: str, text: str, delimiter: str) -> Iterator[Numbered]:
             return
         for row in reader:
             if None in row:
-                raise wrong(name, reader.line_num, "has more cells than there are headings")
+                raise wrong(name, reader.line_num, Sentence("has more cells than there are headings"))
             yield reader.line_num, {str(key).strip(): value for key, value in row.items() if value is not None}
     except csv.Error as error:
-        raise wrong(name, reader.line_num, f"is not CSV: {error}") from None
+        raise wrong(name, reader.line_num, Sentence("is not CSV: {why}", why=error)) from None
 
 
 def _parquet(name: str, content: bytes) -> Iterable[Row]:
@@ -105,15 +108,17 @@ def _parquet(name: str, content: bytes) -> Iterable[Row]:
         from pyarrow import parquet
     except ImportError:
         raise PlaygroundError(
-            f"{name} is a Parquet file, and pyarrow, which reads them, is not installed.",
-            "Install it: pip install pyarrow; or save the file as CSV or JSON Lines.",
+            Sentence("{name} is a Parquet file, and pyarrow, which reads them, is not installed.", name=name),
+            Sentence("Install it: pip install pyarrow; or save the file as CSV or JSON Lines."),
             code="missing_package",
         ) from None
     try:
         rows: list[dict[str, Any]] = parquet.read_table(io.BytesIO(content)).to_pylist()
     except (OSError, ValueError, pyarrow.ArrowException) as error:
         raise PlaygroundError(
-            f"{name} is no readable Parquet file: {error}.", "Download it again.", code="bad_file"
+            Sentence("{name} is no readable Parquet file: {why}.", name=name, why=error),
+            Sentence("Download it again."),
+            code="bad_file",
         ) from None
     return rows
 
@@ -122,9 +127,13 @@ def _mapping(name: str, number: int, row: Any) -> Row:
     if isinstance(row, str):
         return {"text": row}
     if not isinstance(row, dict):
-        raise wrong(name, number, f"must be an object or a text, is {kind_of(row)}")
+        raise wrong(name, number, Sentence("must be an object or a text, is {kind}", kind=kind_of(row)))
     return row
 
 
 def wrong(name: str, number: int, what: str) -> PlaygroundError:
-    return PlaygroundError(f"{name}, line {number}: {what}.", "Correct that line and try again.", code="bad_suite")
+    return PlaygroundError(
+        Sentence("{name}, line {number}: {what}.", name=name, number=number, what=what),
+        Sentence("Correct that line and try again."),
+        code="bad_suite",
+    )

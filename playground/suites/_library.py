@@ -11,9 +11,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from playground.config import config_error
 from playground.errors import PlaygroundError
+from playground.faults import faults, said
 from playground.registry import discover
+from playground.sentence import Sentence
 from playground.settings import Settings
 from playground.suites import PACKAGE, Prompt, Suite
 from playground.suites._files import rows_of, wrong
@@ -57,9 +58,10 @@ def named_suite(name: str, settings: Settings) -> Suite:
     """A suite by name only: for names that strangers type."""
     found = {file.name: file.path for file in list_suites(settings)}
     if name not in found:
+        known = ", ".join(found) or Sentence("none yet")
         raise PlaygroundError(
-            f"There is no suite called “{name[:64]}”.",
-            f"Choose one of: {', '.join(found) or 'none yet'}; or give the path of a file of prompts.",
+            Sentence("There is no suite called “{name}”.", name=name[:64]),
+            Sentence("Choose one of: {known}; or give the path of a file of prompts.", known=known),
             code="unknown_suite",
         )
     return read_suite(found[name], name)
@@ -73,10 +75,16 @@ def read_suite(path: Path, name: str | None = None) -> Suite:
     """
     prompts = [_prompt(str(path), number, row) for number, row in rows_of(path)]
     if not prompts:
-        raise PlaygroundError(f"{path} holds no prompt.", "Give a file with one prompt a line.", code="bad_suite")
+        raise PlaygroundError(
+            Sentence("{path} holds no prompt.", path=path),
+            Sentence("Give a file with one prompt a line."),
+            code="bad_suite",
+        )
     if len(prompts) > MAX_PROMPTS:
         raise PlaygroundError(
-            f"{path} holds {len(prompts):,} prompts, more than {MAX_PROMPTS:,}.", "Cut it shorter.", code="bad_suite"
+            Sentence("{path} holds {n:,} prompts, more than {most:,}.", path=path, n=len(prompts), most=MAX_PROMPTS),
+            Sentence("Cut it shorter."),
+            code="bad_suite",
         )
     return Suite(name=name or path.name, prompts=tuple(_distinct(prompts)))
 
@@ -101,8 +109,8 @@ def chosen(
     unknown = [name for name in categories if name not in suite.categories]
     if unknown:
         raise PlaygroundError(
-            f"The suite {suite.name} has no category “{unknown[0][:64]}”.",
-            f"Choose of: {', '.join(suite.categories)}.",
+            Sentence("The suite {suite} has no category “{category}”.", suite=suite.name, category=unknown[0][:64]),
+            Sentence("Choose of: {known}.", known=", ".join(suite.categories)),
             code="unknown_category",
         )
     prompts = [p for p in suite.prompts if not categories or p.category in categories]
@@ -110,7 +118,9 @@ def chosen(
         prompts = _spread(prompts, sample, seed)
     prompts = prompts[:limit]
     if not prompts:
-        raise PlaygroundError("No prompt is left to run.", "Raise the limit or the sample.", code="bad_suite")
+        raise PlaygroundError(
+            Sentence("No prompt is left to run."), Sentence("Raise the limit or the sample."), code="bad_suite"
+        )
     return Suite(name=suite.name, prompts=tuple(prompts))
 
 
@@ -134,14 +144,18 @@ def _prompt(name: str, number: int, row: dict[str, object]) -> Prompt:
     readers = sorted(discover(PACKAGE).values(), key=lambda module: module.PRIORITY)
     reader = next((module for module in readers if module.matches(row)), None)
     if reader is None:
-        keys = ", ".join(str(key)[:40] for key in list(row)[:8]) or "none"
-        raise wrong(name, number, f"no prompt in it; its keys are {keys}, wanted is prompt, turns, article or messages")
+        keys = ", ".join(str(key)[:40] for key in list(row)[:8]) or Sentence("none")
+        raise wrong(
+            name,
+            number,
+            Sentence("no prompt in it; its keys are {keys}, wanted is prompt, turns, article or messages", keys=keys),
+        )
     try:
         prompt: Prompt = reader.read(row, number)
     except ValidationError as error:
-        raise wrong(name, number, config_error(error).message.rstrip(".")) from None
+        raise wrong(name, number, faults(error)) from None
     except ValueError as error:
-        raise wrong(name, number, str(error)) from None
+        raise wrong(name, number, said(error)) from None
     return prompt
 
 

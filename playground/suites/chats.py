@@ -5,6 +5,7 @@ The recorded answers are left out: a benchmark's conversations are answered by t
 
 from typing import Any
 
+from playground.sentence import Sentence
 from playground.suites import MAX_TURNS, Prompt, Row, kind_of, label_of, text_of
 
 TITLE = "Chats (OpenAI messages, ShareGPT)"
@@ -21,17 +22,17 @@ def read(row: Row, number: int) -> Prompt:
     key = "messages" if "messages" in row else "conversations"
     said = row[key]
     if not isinstance(said, list):
-        raise ValueError(f"{key}: must be a list, is {kind_of(said)}")
+        raise ValueError(Sentence("{key}: must be a list, is {kind}", key=key, kind=kind_of(said)))
     turns = [_text(message, f"{key}[{i}]") for i, message in enumerate(said) if _is_user(message, f"{key}[{i}]")]
     if not turns:
-        raise ValueError(f"{key}: no message of a user in it")
+        raise ValueError(Sentence("{key}: no message of a user in it", key=key))
     name = label_of(row, "id", "conversation_id", default=str(number))
     return Prompt(id=name, category=label_of(row, "category"), turns=tuple(turns[:MAX_TURNS]))
 
 
 def _is_user(message: Any, where: str) -> bool:
     if not isinstance(message, dict):
-        raise ValueError(f"{where}: must be an object, is {kind_of(message)}")
+        raise ValueError(Sentence("{where}: must be an object, is {kind}", where=where, kind=kind_of(message)))
     return message.get("role", message.get("from")) in _USERS
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from playground.errors import PlaygroundError
+from playground.sentence import Sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,8 @@ def read_exchanges(file: Path, vocab_size: int) -> list[Exchange]:
                     found.append(_exchange(file, number, line, vocab_size))
     except (OSError, EOFError, UnicodeDecodeError) as error:
         raise PlaygroundError(
-            f"The exchanges in {file.name} cannot be read: {error}.", "Give a file that a training has written."
+            Sentence("The exchanges in {file} cannot be read: {why}.", file=file.name, why=error),
+            Sentence("Give a file that a training has written."),
         ) from None
     return found
 
@@ -80,8 +82,12 @@ def _exchange(file: Path, number: int, line: str, vocab_size: int) -> Exchange:
         good = False
     if not good:
         raise PlaygroundError(
-            f"Line {number} of {file.name} is no exchange in this target's token ids.",
-            "Give exchanges.jsonl of a training for the same target: prompt_ids, ids and temperature per line.",
+            Sentence(
+                "Line {number} of {file} is no exchange in this target's token ids.", number=number, file=file.name
+            ),
+            Sentence(
+                "Give exchanges.jsonl of a training for the same target: prompt_ids, ids and temperature per line."
+            ),
             code="bad_data",
         )
     return Exchange(prompt, ids, temperature)

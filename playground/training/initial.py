@@ -7,6 +7,7 @@ from torch import nn
 
 from playground.decoding.eagle3 import Eagle3Head, Eagle3Shape
 from playground.errors import PlaygroundError
+from playground.sentence import Sentence
 
 
 def shape_for(module: Any, draft_vocab_size: int, taps: tuple[int, ...]) -> Eagle3Shape:
@@ -36,14 +37,18 @@ def shape_for(module: Any, draft_vocab_size: int, taps: tuple[int, ...]) -> Eagl
         )
     except (AttributeError, TypeError, ValueError):
         raise PlaygroundError(
-            f"{type(module).__name__} is not Llama-like: it does not say the sizes a head needs.",
-            "Train heads for Llama, Mistral, Qwen, SmolLM and their like.",
+            Sentence("{kind} is not Llama-like: it does not say the sizes a head needs.", kind=type(module).__name__),
+            Sentence("Train heads for Llama, Mistral, Qwen, SmolLM and their like."),
             code="unsupported_target",
         ) from None
     if not all(0 <= tap < layers for tap in shape.taps) or list(shape.taps) != sorted(set(shape.taps)):
         raise PlaygroundError(
-            f"Hidden states before layers {', '.join(map(str, shape.taps))} were asked of {layers} layers.",
-            f"Name ascending layers from 0 to {layers - 1}, or none.",
+            Sentence(
+                "Hidden states before layers {layers} were asked of {n} layers.",
+                layers=", ".join(map(str, shape.taps)),
+                n=layers,
+            ),
+            Sentence("Name ascending layers from 0 to {last}, or none.", last=layers - 1),
             code="bad_config",
         )
     return shape

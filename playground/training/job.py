@@ -16,6 +16,7 @@ from playground.errors import PlaygroundError
 from playground.headfiles import write_json
 from playground.modelfiles import read_object
 from playground.models import model_paths, resolve
+from playground.sentence import Sentence
 from playground.settings import ROOT, Settings
 from playground.training.options import FREE, TrainOptions
 from playground.training.progress import read_progress
@@ -76,13 +77,20 @@ class Training:
     def _died(self) -> PlaygroundError:
         assert self._process is not None
         code = self._process.returncode
-        how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+        how = (
+            Sentence("by signal {number}", number=-code)
+            if code < 0
+            else Sentence("with exit code {number}", number=code)
+        )
         log = self.out / "work" / "log.txt"
         last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:] if log.exists() else []
-        said = f": {last[0][:300]}" if last else "."
+        what = Sentence("The training's process ended {how}.", how=how)
+        if last:
+            words = last[0][:300].rstrip(".")
+            what = Sentence("The training's process ended {how}; its last line: {words}.", how=how, words=words)
         return PlaygroundError(
-            f"The training's process ended {how}{said}",
-            "Start it again with the same folder: it goes on from its last checkpoint.",
+            what,
+            Sentence("Start it again with the same folder: it goes on from its last checkpoint."),
             code="training_died",
         )
 
@@ -101,7 +109,9 @@ def start_training(settings: Settings, options: TrainOptions, out: Path, *, rest
     resolve(options.target, paths, offline=settings.offline)
     for file in (*options.data, *([options.prompts] if options.prompts else [])):
         if not file.is_file():
-            raise PlaygroundError(f"There is no file {file}.", "Correct its path.", code="no_such_file")
+            raise PlaygroundError(
+                Sentence("There is no file {file}.", file=file), Sentence("Correct its path."), code="no_such_file"
+            )
     out = out.expanduser().absolute()
     context = settings.engine_context(paths)
     order = {
@@ -138,7 +148,9 @@ def _prepare(out: Path, order: dict[str, Any], restart: bool) -> None:
     before = read_object(work / "order.json") if work.is_dir() else None
     if before is None and out.is_dir() and any(out.iterdir()) and not restart:
         raise PlaygroundError(
-            f"The folder {out} is not empty and holds no training.", "Choose another one.", code="not_empty"
+            Sentence("The folder {out} is not empty and holds no training.", out=out),
+            Sentence("Choose another one."),
+            code="not_empty",
         )
     _not_running(out)
     if restart and before is not None:
@@ -149,8 +161,12 @@ def _prepare(out: Path, order: dict[str, Any], restart: bool) -> None:
         changed = _changed(before.get("options", {}), order["options"])
         if changed:
             raise PlaygroundError(
-                f"The folder {out} holds a training with other options: {', '.join(changed)}.",
-                "Choose another folder, give the same options to go on with it, or --restart to begin anew.",
+                Sentence(
+                    "The folder {out} holds a training with other options: {options}.",
+                    out=out,
+                    options=", ".join(changed),
+                ),
+                Sentence("Choose another folder, give the same options to go on with it, or --restart to begin anew."),
                 code="other_training",
             )
     try:
@@ -159,7 +175,9 @@ def _prepare(out: Path, order: dict[str, Any], restart: bool) -> None:
         write_json(work / "order.json", order)
     except OSError as error:
         raise PlaygroundError(
-            f"The folder {out} cannot be written: {error.strerror}.", "Choose another one.", code="unwritable"
+            Sentence("The folder {out} cannot be written: {why}.", out=out, why=error.strerror),
+            Sentence("Choose another one."),
+            code="unwritable",
         ) from None
 
 
@@ -172,7 +190,9 @@ def _not_running(out: Path) -> None:
     pid = found.get("pid") if found and found.get("state") == "running" else None
     if isinstance(pid, int) and _is_worker(pid, out):
         raise PlaygroundError(
-            f"A training in {out} is running already, as process {pid}.", "Wait for it, or stop it.", code="running"
+            Sentence("A training in {out} is running already, as process {pid}.", out=out, pid=pid),
+            Sentence("Wait for it, or stop it."),
+            code="running",
         )
 
 

@@ -19,6 +19,7 @@ from playground.gpu import describe
 from playground.headfiles import head_config, read_shape, write_json
 from playground.headweights import read_head, write_head
 from playground.modelfiles import read_object
+from playground.sentence import Sentence
 from playground.suites._library import read_suite
 from playground.training.checkpoints import Place
 from playground.training.exchanges import Exchange, append_exchanges, held_out, mend, read_exchanges
@@ -118,15 +119,15 @@ class Stages:
                 break
             if fruitless >= FRUITLESS:
                 raise PlaygroundError(
-                    f"{options.target} writes no usable prompts of its own.",
-                    "Give a file of prompts, or exchanges written before.",
+                    Sentence("{target} writes no usable prompts of its own.", target=options.target),
+                    Sentence("Give a file of prompts, or exchanges written before."),
                     code="no_prompts",
                 )
         usable = [e for e in (*given, *writer.written) if len(e.ids) >= 2 and len(e.tokens) >= 3]
         if len(usable) < 10 and not self._stopped():
             raise PlaygroundError(
-                f"{len(usable)} exchanges are too few to train on and to judge by.",
-                "Ask for more tokens.",
+                Sentence("{n} exchanges are too few to train on and to judge by.", n=len(usable)),
+                Sentence("Ask for more tokens."),
                 code="no_data",
             )
         return usable
@@ -149,8 +150,8 @@ class Stages:
         config = head_config(folder)
         if config is None:
             raise PlaygroundError(
-                f"There is no EAGLE-3 head in {folder}.",
-                "Name the folder with its config.json and model.safetensors, or begin without one.",
+                Sentence("There is no EAGLE-3 head in {folder}.", folder=folder),
+                Sentence("Name the folder with its config.json and model.safetensors, or begin without one."),
                 code="no_model",
             )
         module = target.model.module

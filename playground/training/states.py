@@ -16,6 +16,7 @@ from torch import Tensor
 
 from playground.errors import PlaygroundError
 from playground.headfiles import write_json
+from playground.sentence import Sentence
 
 WINDOW = 64
 """Exchanges computed between two notes of how far it came."""
@@ -113,8 +114,13 @@ def fits_on_disk(states: DiskStates, folder: Path, wanted: Literal["auto", "disk
         return True
     if wanted == "disk":
         raise PlaygroundError(
-            f"The hidden states need {states.bytes / 1e9:.1f} GB, {max(free, 0) / 1e9:.1f} GB are free in {folder}.",
-            "Train on fewer tokens, on another disk, or without keeping them (states: none).",
+            Sentence(
+                "The hidden states need {need:.1f} GB, {free:.1f} GB are free in {folder}.",
+                need=states.bytes / 1e9,
+                free=max(free, 0) / 1e9,
+                folder=folder,
+            ),
+            Sentence("Train on fewer tokens, on another disk, or without keeping them (states: none)."),
             code="no_room",
         )
     return False

@@ -9,6 +9,7 @@ from playground.errors import PlaygroundError
 from playground.evidence import evidence_of
 from playground.live import engine_class
 from playground.presets import explicit
+from playground.sentence import Sentence
 from playground.tune.run import stored_plan, stored_report
 from storage import Store
 
@@ -30,7 +31,9 @@ def preset_from_tuning(
     report, plan = stored_report(store, tune_id), stored_plan(store, tune_id)
     if report["reason_code"] in ("nothing", "too_few"):
         raise PlaygroundError(
-            f"There is nothing to keep yet: {report['reason']}", "Go on with the tuning.", code="nothing_measured"
+            Sentence("There is nothing to keep yet: {why}", why=report["reason"]),
+            Sentence("Go on with the tuning."),
+            code="nothing_measured",
         )
     config = plan.config.model_copy(update={"speculation": _speculation(report, plan.config, scheduled)})
     try:
@@ -41,7 +44,7 @@ def preset_from_tuning(
             evidence=_evidence(store, tune_id, report),
         )
     except ValidationError as error:
-        raise config_error(error, "the preset") from None
+        raise config_error(error, Sentence("the preset")) from None
 
 
 def takes_schedule(config: RunConfig, method: str) -> bool:
@@ -53,7 +56,7 @@ def takes_schedule(config: RunConfig, method: str) -> bool:
 def _speculation(report: dict[str, Any], config: RunConfig, scheduled: bool) -> Speculation | None:
     if report["recommended"] is None:
         return None
-    found = checked(Speculation, report["recommended"], where="the stored tuning")
+    found = checked(Speculation, report["recommended"], where=Sentence("the stored tuning"))
     if scheduled and report["schedule"] and takes_schedule(config, found.method):
         found = found.model_copy(update={"options": found.options | {SCHEDULE: report["schedule"]}})
     return found
@@ -67,7 +70,9 @@ def _evidence(store: Store, tune_id: str, report: dict[str, Any]) -> Evidence:
         if link.phase == "confirm" and link.repeat == 0 and link.candidate == report["conditions"][0]["candidate"]
     ]
     if not links:
-        raise PlaygroundError("The runs behind this tuning were deleted.", "Tune again.", code="nothing_measured")
+        raise PlaygroundError(
+            Sentence("The runs behind this tuning were deleted."), Sentence("Tune again."), code="nothing_measured"
+        )
     base = evidence_of(store, store.run(links[-1].run_id))
     speed, cost = report["speedup"], report["cost"]
     metrics = {

@@ -16,6 +16,7 @@ from playground.config import RunConfig, checked
 from playground.errors import PlaygroundError
 from playground.live import engine_class
 from playground.runner import Runner, new_id
+from playground.sentence import Sentence
 from playground.tune import measured as facts
 from playground.tune.halving import better_half, rungs, shortlist
 from playground.tune.measured import Key
@@ -77,7 +78,10 @@ def run(runner: Runner, store: Store, tune_id: str) -> Iterator[Progress]:
         raise
     except Exception as error:
         status = "error"
-        failure = PlaygroundError(f"Draftboard itself failed: {type(error).__name__}: {error}.", "Please report it.")
+        failure = PlaygroundError(
+            Sentence("Draftboard itself failed: {kind}: {error}.", kind=type(error).__name__, error=error),
+            Sentence("Please report it."),
+        )
         raise
     finally:
         report = work.report(status)
@@ -91,8 +95,12 @@ def stored_plan(store: Store, tune_id: str) -> TunePlan:
     """Raises PlaygroundError where there is none, or it is of another kind or version."""
     row = store.benchmarks.benchmark(tune_id)
     if row.kind != "tune":
-        raise PlaygroundError(f"{tune_id} is a benchmark, no tuning.", "Open it there.", code="no_such_benchmark")
-    return checked(TunePlan, row.plan, where=f"the stored tuning {tune_id}")
+        raise PlaygroundError(
+            Sentence("{tuning} is a benchmark, no tuning.", tuning=tune_id),
+            Sentence("Open it there."),
+            code="no_such_benchmark",
+        )
+    return checked(TunePlan, row.plan, where=Sentence("the stored tuning {tuning}", tuning=tune_id))
 
 
 def stored_report(store: Store, tune_id: str) -> dict[str, Any]:
@@ -103,7 +111,11 @@ def stored_report(store: Store, tune_id: str) -> dict[str, Any]:
     """
     row = store.benchmarks.benchmark(tune_id)
     if row.kind != "tune" or not row.report:
-        raise PlaygroundError(f"{tune_id} has no report yet.", "Run or resume it.", code="nothing_measured")
+        raise PlaygroundError(
+            Sentence("{tuning} has no report yet.", tuning=tune_id),
+            Sentence("Run or resume it."),
+            code="nothing_measured",
+        )
     return dict(row.report)
 
 
@@ -244,7 +256,9 @@ class _Work:
                 if finish is None or finish.code not in ("prompt_too_long", "bad_prompt"):
                     raise _gave_up(failed[0])
             if any(s.result.status == "cancelled" for s in samples):
-                raise PlaygroundError("A run was cancelled from outside.", "Resume the tuning.", code="cancelled")
+                raise PlaygroundError(
+                    Sentence("A run was cancelled from outside."), Sentence("Resume the tuning."), code="cancelled"
+                )
         self.done += len(keys)
 
     def _warm(self, keys: Sequence[Key]) -> Iterator[Progress]:
@@ -352,9 +366,9 @@ def rotated(items: Sequence[Any], by: int) -> list[Any]:
 
 def _gave_up(sample: Sample) -> PlaygroundError:
     finish = sample.finish
-    why = finish.error if finish and finish.error else "no reason given"
+    why = finish.error if finish and finish.error else Sentence("no reason given")
     return PlaygroundError(
-        f"The tuning was ended, since its runs fail: {why}",
-        (finish.hint if finish else "") or "Try one of its prompts in the Compare tab.",
+        Sentence("The tuning was ended, since its runs fail: {why}", why=why),
+        (finish.hint if finish else "") or Sentence("Try one of its prompts in the Compare tab."),
         code=finish.code if finish and finish.code else "tune_failed",
     )

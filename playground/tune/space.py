@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from playground.config import RunConfig, Speculation
 from playground.errors import PlaygroundError
 from playground.live import engine_class
+from playground.sentence import Sentence
 from playground.suites import Suite
 from playground.tune.walk import looks_up
 
@@ -70,9 +71,9 @@ class TunePlan(BaseModel):
     def _sensible(self) -> "TunePlan":
         count = len(self.variants) * len(set(self.ks))
         if count > MOST_CANDIDATES:
-            raise ValueError(f"{count} combinations are more than {MOST_CANDIDATES}")
+            raise ValueError(Sentence("{count} combinations are more than {most}", count=count, most=MOST_CANDIDATES))
         if self.objective == "throughput" and max(self.levels) < 2:
-            raise ValueError("throughput is ranked at a number of requests at once: give a level above 1")
+            raise ValueError(Sentence("throughput is ranked at a number of requests at once: give a level above 1"))
         return self
 
     @property
@@ -116,14 +117,20 @@ def check_plan(plan: TunePlan) -> None:
 
     if hasattr(engine_class(plan.config.engine), "stored_baseline"):
         raise PlaygroundError(
-            f"With the engine {plan.config.engine} k is decided where the server is started, so there is none to tune.",
-            "Tune with an engine on this machine, and take the preset to the server.",
+            Sentence(
+                "With the engine {engine} k is decided where the server is started, so there is none to tune.",
+                engine=plan.config.engine,
+            ),
+            Sentence("Tune with an engine on this machine, and take the preset to the server."),
             code="not_tunable",
         )
     if max(plan.levels) > 1 and not getattr(engine_class(plan.config.engine), "CONCURRENT", False):
         raise PlaygroundError(
-            f"The engine {plan.config.engine} runs one request at a time, so there is no concurrency to tune for.",
-            "Leave the levels out, or choose an engine that serves several, such as vllm.",
+            Sentence(
+                "The engine {engine} runs one request at a time, so there is no concurrency to tune for.",
+                engine=plan.config.engine,
+            ),
+            Sentence("Leave the levels out, or choose an engine that serves several, such as vllm."),
             code="not_concurrent",
         )
     for candidate in plan.candidates:

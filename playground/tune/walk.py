@@ -13,6 +13,7 @@ from typing import Any
 from playground import drafters
 from playground.config import Speculation, checked
 from playground.registry import discover
+from playground.sentence import Sentence
 
 ANY_ID = 2**62
 """A vocabulary without padding: answers hold no id past the tokenizer."""
@@ -136,7 +137,9 @@ def looked_up(answer: Answer, speculation: Speculation, ks: Sequence[int]) -> Re
     """The curves of a lookup method, recomputed; one for each k, since not every method's short draft begins its long
     one."""
     kind = discover(drafters.PACKAGE)[speculation.method].Drafter
-    options = checked(kind.Options, speculation.options, where=f"the options of {speculation.method}")
+    options = checked(
+        kind.Options, speculation.options, where=Sentence("the options of {method}", method=speculation.method)
+    )
     drafter = kind(options, SimpleNamespace(vocab_size=ANY_ID, device="cpu"))
     context = [*answer.prompt, *answer.delivered[:1]]
     following = [*answer.delivered[1:], *answer.tail]

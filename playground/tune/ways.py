@@ -8,6 +8,7 @@ from playground.errors import PlaygroundError
 from playground.live import engine_class
 from playground.overrides import readable
 from playground.registry import discover
+from playground.sentence import Sentence
 from playground.tune.space import variants_of
 
 
@@ -24,7 +25,9 @@ def ways(config: RunConfig, methods: Sequence[str], tried: Mapping[str, Sequence
     base = config.speculation
     if base is None and not methods:
         raise PlaygroundError(
-            "There is nothing to tune: no drafting method is chosen.", "Choose one.", code="bad_config"
+            Sentence("There is nothing to tune: no drafting method is chosen."),
+            Sentence("Choose one."),
+            code="bad_config",
         )
     known = engine_class(config.engine).methods()
     found: list[Speculation] = []
@@ -32,8 +35,12 @@ def ways(config: RunConfig, methods: Sequence[str], tried: Mapping[str, Sequence
     for method in methods or [base.method if base else ""]:
         if method not in known:
             raise PlaygroundError(
-                f"The engine {config.engine} has no drafting method called “{method[:60]}”.",
-                f"Choose of: {', '.join(known)}.",
+                Sentence(
+                    "The engine {engine} has no drafting method called “{method}”.",
+                    engine=config.engine,
+                    method=method[:60],
+                ),
+                Sentence("Choose of: {known}.", known=", ".join(known)),
                 code="unknown_method",
             )
         fields = known[method].model_fields
@@ -44,8 +51,8 @@ def ways(config: RunConfig, methods: Sequence[str], tried: Mapping[str, Sequence
         found += variants_of(base if same and base is not None else Speculation(method=method, model=model), mine)
     if strangers := tried.keys() - used:
         raise PlaygroundError(
-            f"{sorted(strangers)[0][:60]} is an option of none of these methods.",
-            "Check its spelling.",
+            Sentence("{option} is an option of none of these methods.", option=sorted(strangers)[0][:60]),
+            Sentence("Check its spelling."),
             code="bad_config",
         )
     return tuple(found)
@@ -62,7 +69,9 @@ def tried_options(lines: Iterable[str]) -> dict[str, list[str]]:
         name, equals, values = line.partition("=")
         if not equals or not name.strip() or not values.strip():
             raise PlaygroundError(
-                f"“{line[:60]}” is no OPTION=A,B.", "Write prompt_lookup_max=3,5,8.", code="bad_config"
+                Sentence("“{text}” is no OPTION=A,B.", text=line[:60]),
+                Sentence("Write prompt_lookup_max=3,5,8."),
+                code="bad_config",
             )
         found[name.strip().replace("-", "_")] = [value.strip() for value in values.split(",")]
     return found

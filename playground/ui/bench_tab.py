@@ -11,6 +11,7 @@ from playground.bench.run import run, start, stored_report
 from playground.bench.text import csv_text, json_text, markdown
 from playground.config import checked
 from playground.errors import PlaygroundError
+from playground.sentence import Sentence
 from playground.ui import bench_html, i18n
 from playground.ui.bench_view import empty_html, report_html
 from playground.ui.column import Column
@@ -103,7 +104,9 @@ class BenchTab:
         try:
             config, suite = self.form.read(self.column, packed, form)
             if config.speculation is None:
-                raise PlaygroundError(i18n.t("bench.no_method"), "", code="bad_config")
+                raise PlaygroundError(
+                    Sentence("There is nothing to measure: no drafting method is chosen."), "", code="bad_config"
+                )
             data = {
                 "config": config,
                 "suite": suite,
@@ -113,7 +116,7 @@ class BenchTab:
                 "levels": whole_numbers(levels),
                 "one_load": self.context.runner.one_load(config),
             }
-            benchmark_id = start(self.context.store, checked(BenchPlan, data, where="the benchmark"))
+            benchmark_id = start(self.context.store, checked(BenchPlan, data, where=Sentence("the benchmark")))
             yield from self._run(benchmark_id)
         except PlaygroundError as error:
             yield refused(error)
@@ -121,7 +124,7 @@ class BenchTab:
     def resume(self, benchmark_id: str | None) -> Iterator[list[Any]]:
         try:
             if not benchmark_id:
-                raise PlaygroundError(i18n.t("bench.nothing_chosen"))
+                raise PlaygroundError(Sentence("No earlier benchmark is chosen."))
             self.context.store.benchmarks.benchmark(benchmark_id)
             yield from self._run(benchmark_id)
         except PlaygroundError as error:
@@ -130,7 +133,9 @@ class BenchTab:
     def _run(self, benchmark_id: str) -> Iterator[list[Any]]:
         context = self.context
         if context.works.find(KIND):
-            raise PlaygroundError(i18n.t("bench.busy"), i18n.t("bench.busy.hint"), code="still_running")
+            raise PlaygroundError(
+                Sentence("One is running already."), Sentence("Stop it, or wait for its end."), code="still_running"
+            )
         work = context.works.start(f"{KIND}-{benchmark_id}", partial(run, context.runner, context.store, benchmark_id))
         yield from followed(context, work, KIND, report_html, benchmark_id)
 
@@ -150,7 +155,7 @@ class BenchTab:
         """A stored one; its report made anew from its runs."""
         with told():
             if not benchmark_id:
-                raise PlaygroundError(i18n.t("bench.nothing_chosen"))
+                raise PlaygroundError(Sentence("No earlier benchmark is chosen."))
             row = self.context.store.benchmarks.benchmark(benchmark_id)
             report = stored_report(self.context.store, benchmark_id)
         busy = self.context.works.find(KIND) is not None

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from playground.ui.bench_charts import levels, scatter, speedups
 from playground.ui.i18n import tr
 from playground.ui.render import esc, fill, milliseconds, percent, three
+from playground.ui.sentences import said_html
 
 Report = Mapping[str, Any]
 
@@ -36,8 +37,8 @@ def problem_html(message: str, hint: str) -> str:
     return str(
         fill(
             '<div class="db-bench"><div class="b-problem" role="alert"><p>{}</p><p class="b-soft">{}</p></div></div>',
-            message,
-            hint,
+            said_html(message),
+            said_html(hint),
         )
     )
 

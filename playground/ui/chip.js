@@ -6,7 +6,7 @@ function draw() {
   const say = draftboard.word;
   const state = say(`shell.state.${said.state}`);
   const waiting = said.waiting ? say("shell.state.queued", { n: said.waiting }) : "";
-  const detail = said.state === "loading" && said.detail ? said.detail : "";
+  const detail = said.state === "loading" && said.detail ? draftboard.said(said.detail) : "";
   text.textContent = [said.engine, said.target, [state, waiting].filter(Boolean).join(", ")].filter(Boolean).join(" · ");
   chip.dataset.state = said.state;
   chip.title = [say("shell.chip"), detail].filter(Boolean).join(": ");

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import gradio as gr
+from markupsafe import Markup
 from pydantic import BaseModel
 
 from playground import drafters, engines
@@ -17,12 +18,13 @@ from playground.errors import PlaygroundError
 from playground.models import catalogue
 from playground.presets import list_presets
 from playground.registry import discover, extension
+from playground.sentence import Sentence
 from playground.settings import Settings
 from playground.ui import i18n
 from playground.ui.controls import Control, controls_for, default_of, element_id, nested
 from playground.ui.draft_list import draft_names, refused_html
 from playground.ui.pair_words import finding_html
-from playground.ui.render import esc
+from playground.ui.sentences import said_html
 from playground.ui.strings_fields import option_models
 from playground.ui.wiring import Wiring
 
@@ -156,7 +158,7 @@ class Column:
         plain = {key: value for key, value in said.items() if not key.startswith(("options.", "engine_options."))}
         data = nested(plain)
         engine, method = str(said["engine"] or ""), str(said["speculation.method"] or "")
-        module = extension(engines.PACKAGE, engine, "engine")
+        module = extension(engines.PACKAGE, engine, Sentence("engine"))
         data["engine_options"] = self._said(module.Engine.Options, said)
         if method in ("", NO_METHOD):
             data["speculation"] = None
@@ -165,9 +167,9 @@ class Column:
             data["speculation"]["options"] = self._said(options, said)
             if not needs_model(method):
                 data["speculation"]["model"] = None
-            checked(options, data["speculation"]["options"], where=f"the options of {method}")
-        checked(module.Engine.Options, data["engine_options"], where=f"the options of {engine}")
-        return checked(RunConfig, data, where="the settings")
+            checked(options, data["speculation"]["options"], where=Sentence("the options of {method}", method=method))
+        checked(module.Engine.Options, data["engine_options"], where=Sentence("the options of {engine}", engine=engine))
+        return checked(RunConfig, data, where=Sentence("the settings"))
 
     def _said(self, model: type[BaseModel], said: dict[str, Any]) -> dict[str, Any]:
         """What differs from the defaults: an option nobody touched stays unsaid in presets and exports."""
@@ -246,11 +248,11 @@ class Column:
         if engine == REMOTE:
             return _line("note", i18n.tr("column.remote"))
         if (problem := why_unavailable(engine)) is not None:
-            return _line("error", esc(f"{problem.message} {problem.hint}"))
+            return _line("error", said_html(problem.message, problem.hint))
         if not needs_model(method):
             model = next((m for m in catalogue(self.settings) if m.name == target), None)
             if model and model.problem:
-                return _line("error", esc(model.problem))
+                return _line("error", said_html(model.problem))
             return _line("ok", i18n.tr("column.no_speculation" if method in ("", NO_METHOD) else "column.no_draft"))
         refused = refused_html(self.settings, target, method)
         if not draft:
@@ -258,8 +260,8 @@ class Column:
         try:
             report = examine_here(self.settings, target, draft)
         except PlaygroundError as error:
-            return _line("error", esc(f"{error.message} {error.hint}")) + refused
-        return "".join(_line(f.level, finding_html(f)) for f in report.brief) + refused
+            return _line("error", said_html(error.message, error.hint)) + refused
+        return Markup("").join(_line(f.level, finding_html(f)) for f in report.brief) + refused
 
 
 def preset_names(settings: Settings) -> list[str]:
@@ -280,10 +282,12 @@ def method_names(engine: str) -> list[str]:
 
 def method_options(engine: str, method: str) -> type[BaseModel]:
     """Raises PlaygroundError when the engine has no such method."""
-    methods = extension(engines.PACKAGE, engine, "engine").Engine.methods()
+    methods = extension(engines.PACKAGE, engine, Sentence("engine")).Engine.methods()
     if method not in methods:
         raise PlaygroundError(
-            f"The engine {engine} has no method “{method}”.", f"Choose one of: {', '.join(methods)}.", code="bad_config"
+            Sentence("The engine {engine} has no method “{method}”.", engine=engine, method=method),
+            Sentence("Choose one of: {known}.", known=", ".join(methods)),
+            code="bad_config",
         )
     found: type[BaseModel] = methods[method]
     return found
@@ -340,6 +344,6 @@ def _flat(config: RunConfig, speculation: Speculation) -> dict[str, Any]:
     return flat
 
 
-def _line(level: str, text: str) -> str:
+def _line(level: str, text: Markup) -> Markup:
     mark = {"ok": "✓", "note": "–", "warning": "!", "error": "✕"}[level]
-    return f'<p class="pair-line pair-{level}"><span aria-hidden="true">{mark}</span> {text}</p>'
+    return Markup('<p class="pair-line pair-{}"><span aria-hidden="true">{}</span> {}</p>').format(level, mark, text)

@@ -16,6 +16,7 @@ from playground.errors import PlaygroundError
 from playground.events import Event
 from playground.presets import named_preset
 from playground.replay import paced_arms
+from playground.sentence import Sentence
 from playground.ui import i18n
 from playground.ui.column import Column, Update, engine_names
 from playground.ui.context import Context
@@ -124,7 +125,9 @@ class Compare:
         try:
             config = self.column.read(unpacked(packed, len(self.column.inputs)))
             if config.chat and not prompt.strip():
-                raise PlaygroundError("There is no prompt yet.", "Write one, or click an example.", code="no_prompt")
+                raise PlaygroundError(
+                    Sentence("There is no prompt yet."), Sentence("Write one, or click an example."), code="no_prompt"
+                )
             shown, events, abort = self._start(config, prompt, arms)
         except PlaygroundError as error:
             yield self._refused(error)
@@ -255,8 +258,10 @@ def guarded_stream(showing: Showing, events: Arms, ticket: Ticket) -> Iterator[l
         showing.fail(refusal(error))
     except Exception as error:
         log.exception("a stream failed")
-        wrong = f"Draftboard itself failed: {type(error).__name__}: {error}"
-        showing.fail(refusal(PlaygroundError(wrong, "The server's log says more; please report it.", code="internal")))
+        wrong = Sentence("Draftboard itself failed: {kind}: {error}.", kind=type(error).__name__, error=error)
+        showing.fail(
+            refusal(PlaygroundError(wrong, Sentence("The server's log says more; please report it."), code="internal"))
+        )
     else:
         return
     if not ticket.replaced:

@@ -12,6 +12,7 @@ import gradio as gr
 
 from playground.ui.i18n import browser_strings
 from playground.ui.render import lines_of_code
+from playground.ui.sentences import wired
 
 HERE = Path(__file__).parent
 STYLES = ("shell.css", "history.css", "export.css", "bench.css", "pairs.css", "train.css")
@@ -44,7 +45,8 @@ def header(status: Callable[[], dict[str, Any]]) -> None:
     """
 
     def engine_status(_: Any = None) -> str:
-        return json.dumps(status())
+        found = status()
+        return json.dumps(found | {"detail": wired(found["detail"])})
 
     gr.HTML(html_template=_LEFT, js_on_load=None, elem_id="topleft", apply_default_css=False)
     gr.HTML(

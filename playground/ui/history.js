@@ -81,7 +81,7 @@ async function ask(what, value) {
   let found;
   try { found = JSON.parse(await server[what](value)); }
   catch (error) { found = { error: String(error), hint: "" }; }
-  if (found.error) board.toast(W("failed", { why: `${found.error} ${found.hint}` }));
+  if (found.error) board.toast(W("failed", { why: `${board.said(found.error)} ${board.said(found.hint)}` }));
   return found;
 }
 async function load() {
@@ -179,7 +179,7 @@ function statusCell(td, row) {
   make("span", `h-dot h-dot-${row.status}`, td).setAttribute("aria-hidden", "true");
   make("span", "", td, board.word(`shell.status.${row.status}`));
   if (!row.valid) make("b", "h-invalid", td, " !").title = W("invalid");
-  td.title = row.error || "";
+  td.title = board.said(row.error);
 }
 function noteCell(td, row) {
   const button = make("button", row.note ? "h-note" : "h-note h-none", td, row.note || W("note.add"));

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from playground.errors import PlaygroundError
+from playground.sentence import Sentence
 from playground.ui import i18n
 from playground.ui.column import NO_METHOD, engine_names, method_names
 from playground.ui.context import Context
-from playground.ui.render import esc, lines_of_code
+from playground.ui.render import lines_of_code
+from playground.ui.sentences import said_html, wired
 from playground.ui.wiring import Wiring
 
 if TYPE_CHECKING:
@@ -86,7 +88,7 @@ class History:
             with Path(path).open(encoding="utf-8", errors="replace", newline="\n") as file:
                 count = len(self.context.store.import_jsonl(file))
         except PlaygroundError as error:
-            return f'<p class="problem" role="alert">{esc(error.message)} {esc(error.hint)}</p>'
+            return f'<p class="problem" role="alert">{said_html(error.message, error.hint)}</p>'
         return f'<p role="status">{i18n.tr("history.imported", n=count)}</p>'
 
 
@@ -98,9 +100,11 @@ def selected(event: gr.EventData) -> list[str]:
     """
     ids = getattr(event, "ids", None)
     if not isinstance(ids, list) or not ids or not all(isinstance(run_id, str) for run_id in ids):
-        raise PlaygroundError("No run is selected.", "Select one first.", code="bad_selection")
+        raise PlaygroundError(Sentence("No run is selected."), Sentence("Select one first."), code="bad_selection")
     if len(ids) > MAX_SELECTED:
-        raise PlaygroundError(f"{len(ids)} runs are too many at once.", "Select fewer.", code="bad_selection")
+        raise PlaygroundError(
+            Sentence("{n} runs are too many at once.", n=len(ids)), Sentence("Select fewer."), code="bad_selection"
+        )
     return ids
 
 
@@ -146,16 +150,21 @@ def table_row(row: "RunRow") -> dict[str, Any]:
     shown: dict[str, Any] = {name: getattr(row, name) for name in _PLAIN}
     shown |= {name: row.metrics.get(name) for name in _METRICS}
     valid = row.metrics.get("reconciled") is not False
-    return shown | {"prompt": row.prompt[:EXCERPT], "error": row.error, "valid": valid}
+    return shown | {"prompt": row.prompt[:EXCERPT], "error": wired(row.error), "valid": valid}
 
 
 def answer(produce: Callable[[], dict[str, Any]]) -> str:
     try:
         return json.dumps(produce())
     except PlaygroundError as error:
-        return json.dumps(error.as_dict())
+        return json.dumps(error.as_dict() | {"error": wired(error.message), "hint": wired(error.hint)})
     except (TypeError, ValueError) as error:
-        return json.dumps({"error": f"The page asked for something odd: {error}.", "hint": "Reload it."})
+        return json.dumps(
+            {
+                "error": wired(Sentence("The page asked for something odd: {why}.", why=error)),
+                "hint": wired(Sentence("Reload it.")),
+            }
+        )
 
 
 _CLICK_DOWNLOAD = "() => document.querySelector('#history-download')?.click()"

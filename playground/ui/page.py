@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from playground.config import Preset, RunConfig
 from playground.errors import PlaygroundError
 from playground.presets import DEFAULT, named_preset
+from playground.sentence import Sentence
 from playground.settings import Settings
 from playground.ui import i18n
 from playground.ui.bench_tab import BenchTab
@@ -121,7 +122,9 @@ class Joins:
     def export_shown(self, shown: dict[str, str]) -> Update:
         with told():
             if not (run_id := run_to_save(shown)):
-                raise PlaygroundError(i18n.t("save.nothing"))
+                raise PlaygroundError(
+                    Sentence("Nothing has been measured here yet: run something first, or open a run from History.")
+                )
             return {**self.export.choose_run(run_id), self.tabs: gr.Tabs(selected="export")}
 
     def use_imported(self, data: dict[str, Any] | None) -> Update:

@@ -11,6 +11,7 @@ from playground.doctor.findings import Size, shown
 from playground.settings import Settings
 from playground.ui.i18n import tr
 from playground.ui.render import esc, three
+from playground.ui.sentences import said_html
 
 if TYPE_CHECKING:
     from storage.store import Store
@@ -22,7 +23,11 @@ def catalogue_html(settings: Settings, store: "Store") -> str:
     found = catalogue.all_models(settings)
     known, error = catalogue.checked_pairs(settings)
     groups = Markup("").join(_group(group) for group in catalogue.groups(found))
-    problem = Markup("") if error is None else Markup('<p class="p-hint" role="alert">{}</p>').format(esc(str(error)))
+    problem = (
+        Markup("")
+        if error is None
+        else Markup('<p class="p-hint" role="alert">{}</p>').format(said_html(error.message, error.hint))
+    )
     measured = _measured(store)
     order = {pair.family: place for place, pair in reversed(list(enumerate(known)))}
     known = sorted(known, key=lambda pair: order[pair.family])
@@ -45,7 +50,9 @@ def _group(group: Group) -> Markup:
 
 def _member(model: Facts) -> Markup:
     about = " · ".join(filter(None, (model.precision, str(Size(model.size)) if model.size else "")))
-    problem = Markup('<small class="p-error">{}</small>').format(esc(model.problem)) if model.problem else Markup("")
+    problem = (
+        Markup('<small class="p-error">{}</small>').format(said_html(model.problem)) if model.problem else Markup("")
+    )
     return Markup("<li><b>{}</b> <span>{}</span>{}</li>").format(esc(model.name), esc(about), problem)
 
 

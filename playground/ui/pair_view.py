@@ -12,6 +12,7 @@ from playground.registry import discover
 from playground.ui.i18n import STRINGS, tr
 from playground.ui.pair_words import finding_html, fix_html, reason_html
 from playground.ui.render import NOT_AVAILABLE, esc
+from playground.ui.sentences import said_html
 from playground.ui.svg import WIDTH, boxes, rule, svg, word
 
 MARKS = {"ok": "✓", "note": "–", "warning": "!", "error": "✕"}
@@ -41,7 +42,7 @@ def nothing_html() -> str:
 def problem_html(error: PlaygroundError) -> str:
     return _page(
         Markup('<div class="p-problem" role="alert"><p>{}</p><p class="p-hint">{}</p></div>').format(
-            esc(error.message), esc(error.hint)
+            said_html(error.message), said_html(error.hint)
         )
     )
 

@@ -22,6 +22,7 @@ from playground.doctor.trial import (
 )
 from playground.errors import PlaygroundError
 from playground.models import DEFAULT, catalogue
+from playground.sentence import Sentence
 from playground.suites import _library
 from playground.ui import i18n
 from playground.ui.column import Update
@@ -139,10 +140,12 @@ class PairsTab:
             PlaygroundError: they are not both chosen, or cannot work together.
         """
         if not target or not draft:
-            raise PlaygroundError("No pair is chosen.", "Choose a target and a draft model.", code="no_pair")
+            raise PlaygroundError(
+                Sentence("No pair is chosen."), Sentence("Choose a target and a draft model."), code="no_pair"
+            )
         report = examine_here(self.context.settings, target, draft)
         if report.verdict == "does not work":
-            raise PlaygroundError(report.sentence, "Choose another draft.", code="incompatible_pair")
+            raise PlaygroundError(report.sentence, Sentence("Choose another draft."), code="incompatible_pair")
         return target, draft, method_for(report)
 
     # -- loaded -----------------------------------------------------------------------------------------------------
@@ -207,7 +210,9 @@ def context_of(typed: str | None) -> int | None:
         return None
     if not plain.isascii() or not plain.isdecimal() or not 1 <= int(plain[:12]) <= MAX_CONTEXT:
         raise PlaygroundError(
-            f"“{plain[:20]}” is no number of tokens.", f"Give one from 1 to {MAX_CONTEXT:,}.", code="bad_config"
+            Sentence("“{text}” is no number of tokens.", text=plain[:20]),
+            Sentence("Give one from 1 to {most:,}.", most=MAX_CONTEXT),
+            code="bad_config",
         )
     return int(plain)
 

@@ -1,4 +1,6 @@
-"""A PlaygroundError from a handler as Gradio's toast. Gradio takes its text for HTML, so it is escaped here."""
+"""A PlaygroundError from a handler as Gradio's toast. Gradio takes its text for HTML, so it is escaped here, and can
+hold both languages: the page shows the reader's, as in every other fragment.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,7 +8,7 @@ from contextlib import contextmanager
 import gradio as gr
 
 from playground.errors import PlaygroundError
-from playground.ui.render import esc
+from playground.ui.sentences import said_html
 
 
 @contextmanager
@@ -15,5 +17,5 @@ def told() -> Iterator[None]:
     try:
         yield
     except PlaygroundError as error:
-        text = f"{esc(error.message)} {esc(error.hint)}"
+        text = str(said_html(error.message, error.hint))
         raise gr.Error(text, duration=12, title="", print_exception=False) from None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from playground.comparison import ARMS, Arm
 from playground.errors import PlaygroundError
 from playground.events import Event
+from playground.sentence import Sentence
 
 if TYPE_CHECKING:
     from storage.history import RunRow
@@ -51,7 +52,9 @@ def recorded(store: "Store", run_ids: list[str]) -> Recorded:
         PlaygroundError: no such run, or not one or two of them.
     """
     if not 1 <= len(run_ids) <= 2:
-        raise PlaygroundError("One run or two can be shown.", "Select one or two.", code="bad_selection")
+        raise PlaygroundError(
+            Sentence("One run or two can be shown."), Sentence("Select one or two."), code="bad_selection"
+        )
     rows = [store.run(run_id) for run_id in run_ids]
     if len(rows) == 1:
         other = store.partner(run_ids[0])
@@ -61,7 +64,9 @@ def recorded(store: "Store", run_ids: list[str]) -> Recorded:
     first, second = rows
     same_pair = first.comparison_id is not None and first.comparison_id == second.comparison_id
     if first.run_id == second.run_id:
-        raise PlaygroundError("That is the same run twice.", "Select two different ones.", code="bad_selection")
+        raise PlaygroundError(
+            Sentence("That is the same run twice."), Sentence("Select two different ones."), code="bad_selection"
+        )
     if arm_of(first) == arm_of(second):
         baseline, speculative = sorted(rows, key=lambda run: run.started_at)
     else:
@@ -96,9 +101,13 @@ def day(run: "RunRow") -> str:
 
 
 def _why_not(baseline: "RunRow", speculative: "RunRow") -> str:
-    for name, word in (("prompt", "prompts"), ("target", "target models"), ("dtype", "dtypes")):
+    for name, why in (
+        ("prompt", Sentence("the two runs had different prompts")),
+        ("target", Sentence("the two runs had different target models")),
+        ("dtype", Sentence("the two runs had different dtypes")),
+    ):
         if getattr(baseline, name) != getattr(speculative, name):
-            return f"the two runs had different {word}"
+            return why
     if baseline.config.sampling != speculative.config.sampling:
-        return "the two runs had different sampling settings"
+        return Sentence("the two runs had different sampling settings")
     return ""

@@ -6,11 +6,12 @@ import gradio as gr
 
 from playground.errors import PlaygroundError
 from playground.presets import preset_from_run, save_preset
+from playground.sentence import Sentence
 from playground.ui import i18n
 from playground.ui.column import preset_names
 from playground.ui.context import Context
 from playground.ui.problems import told
-from playground.ui.render import esc
+from playground.ui.sentences import said_html
 from playground.ui.wiring import Wiring
 
 
@@ -43,7 +44,9 @@ class SaveForm:
     def open(self, shown: dict[str, str]) -> list[Any]:
         with told():
             if not run_to_save(shown):
-                raise PlaygroundError(i18n.t("save.nothing"), "")
+                raise PlaygroundError(
+                    Sentence("Nothing has been measured here yet: run something first, or open a run from History."), ""
+                )
         return [gr.update(visible=True), ""]
 
     def close(self) -> Any:
@@ -55,7 +58,7 @@ class SaveForm:
             preset = preset_from_run(self.context.store, run_to_save(shown), name.strip(), description.strip())
             save_preset(preset, self.context.settings, overwrite=overwrite)
         except PlaygroundError as error:
-            return [f'<p class="problem" role="alert">{esc(error.message)} {esc(error.hint)}</p>', gr.skip(), gr.skip()]
+            return [f'<p class="problem" role="alert">{said_html(error.message, error.hint)}</p>', gr.skip(), gr.skip()]
         gr.Info(str(i18n.tr("save.saved", name=preset.name)), duration=4, title="")
         return ["", gr.update(visible=False), gr.update(choices=preset_names(self.context.settings))]
 

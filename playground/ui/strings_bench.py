@@ -58,13 +58,6 @@ STRINGS: dict[str, dict[str, str]] = {
         "en": "Failed: what was measured by then is stored.",
         "zh-CN": "失败：此前的测量结果已保存。",
     },
-    "bench.no_method": {
-        "en": "There is nothing to measure: no drafting method is chosen.",
-        "zh-CN": "没有可测的内容：未选择起草方法。",
-    },
-    "bench.busy": {"en": "One is running already.", "zh-CN": "已有一个正在运行。"},
-    "bench.busy.hint": {"en": "Stop it, or wait for its end.", "zh-CN": "请停止它，或等待其结束。"},
-    "bench.nothing_chosen": {"en": "No earlier benchmark is chosen.", "zh-CN": "没有选择以前的基准测试。"},
     # the report
     "bench.empty": {
         "en": "Choose prompts and press Start: every prompt is run with and without speculation, side by side in time.",

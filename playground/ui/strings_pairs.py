@@ -64,7 +64,7 @@ _FINDINGS: dict[str, str] = {
 _REASONS: dict[str, tuple[str, str]] = {
     "runs": ("可以运行。", ""),
     "runs_by_rules": ("其规则不排斥这对模型。", ""),
-    "broken": ("无法加载 {model}：{why}", "{fix}"),
+    "broken": ("无法加载 {model}。{why}", "{fix}"),
     "no_such_method": ("没有适用于 {kind} 草稿头的方法。", "换用支持它的引擎，或使用与目标同分词器的草稿模型。"),
     "vocabulary": (
         "两者词元必须相同；有 {n} 个不同，首个为 id {id}。",

@@ -22,7 +22,6 @@ STRINGS: dict[str, dict[str, str]] = {
     "tune.objective.joules_per_token": {"en": "measured joules per token", "zh-CN": "实测每词元能耗"},
     "tune.ranked": {"en": "Ranked by {what}.", "zh-CN": "按{what}排名。"},
     "tune.earlier": {"en": "Earlier tunings", "zh-CN": "以前的调优"},
-    "tune.nothing_chosen": {"en": "No earlier tuning is chosen.", "zh-CN": "没有选择以前的调优。"},
     "tune.save": {"en": "Save as preset", "zh-CN": "存为预设"},
     "tune.name": {"en": "Preset name", "zh-CN": "预设名称"},
     "tune.saved": {"en": "Saved as {name}, with its evidence.", "zh-CN": "已存为 {name}，附带依据。"},

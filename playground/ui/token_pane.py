@@ -26,6 +26,7 @@ from playground.events import (
 )
 from playground.metrics import RunResult
 from playground.ui.render import lines_of_code
+from playground.ui.sentences import wired
 
 _HERE = Path(__file__).parent
 
@@ -105,7 +106,7 @@ class Feed:
                 self._become(
                     "loading",
                     stage=event.stage,
-                    detail=event.detail,
+                    detail=wired(event.detail),
                     fraction=event.fraction,
                     seconds=round(event.seconds, 2),
                 )
@@ -174,7 +175,7 @@ class Feed:
             case "error":
                 details = {"run": self.run_id, **self.result.environment, "code": event.code}
                 text = json.dumps(details, ensure_ascii=False, indent=1, default=str)
-                self._become("failed", message=event.error, hint=event.hint, details=text)
+                self._become("failed", message=wired(event.error), hint=wired(event.hint), details=text)
             case "cancelled" | "interrupted":
                 self._become("stopped", reason=event.reason)
             case reason:

@@ -15,12 +15,13 @@ import gradio as gr
 from playground.config import RunConfig, Speculation, checked
 from playground.errors import PlaygroundError
 from playground.models import DEFAULT, catalogue
+from playground.sentence import Sentence
 from playground.suites._library import read_suite
 from playground.training import Training, TrainOptions, last_training, start_training
 from playground.ui import i18n
 from playground.ui.column import Update
 from playground.ui.context import Context
-from playground.ui.render import esc
+from playground.ui.sentences import said_html
 from playground.ui.sessions import Sessions
 from playground.ui.train_view import nothing_html, problem_html, status_html
 from playground.ui.wiring import Wiring
@@ -140,7 +141,7 @@ class TrainTab:
         try:
             return path, _chosen((Path(path).name, len(read_suite(Path(path)).prompts)))
         except PlaygroundError as error:
-            return None, f'<p class="problem" role="alert">{esc(error.message)} {esc(error.hint)}</p>'
+            return None, f'<p class="problem" role="alert">{said_html(error.message, error.hint)}</p>'
 
     def refresh(self, target: str | None) -> Update:
         """The models that are here now."""
@@ -150,15 +151,19 @@ class TrainTab:
         """The head in Compare. Raises PlaygroundError where there is none of that name."""
         folder = self._folder(name)
         if not (folder / "model.safetensors").exists():
-            raise PlaygroundError(f"There is no head called “{name}” yet.", "Train it first.", code="no_such_model")
+            raise PlaygroundError(
+                Sentence("There is no head called “{name}” yet.", name=name),
+                Sentence("Train it first."),
+                code="no_such_model",
+            )
         speculation = Speculation(method="eagle3", model=name, num_speculative_tokens=3)
         return RunConfig(engine="embedded", target=target, speculation=speculation)
 
     def _folder(self, name: str) -> Path:
         if not _NAME.fullmatch(name or ""):
             raise PlaygroundError(
-                f"“{(name or '')[:60]}” is no name for a head.",
-                "Use letters, digits, dots, dashes and underscores, 64 at most.",
+                Sentence("“{name}” is no name for a head.", name=(name or "")[:60]),
+                Sentence("Use letters, digits, dots, dashes and underscores, 64 at most."),
                 code="bad_config",
             )
         return self.context.settings.models_folder / name
@@ -177,7 +182,7 @@ def options_of(target: str, temperatures: str, prompts: str | None, numbers: dic
     said = {name: value for name, value in numbers.items() if value is not None}
     listed = [part.strip() for part in (temperatures or "").replace("，", ",").split(",") if part.strip()]
     data = {"target": target or "", "temperatures": listed, "prompts": prompts, **said}
-    return checked(TrainOptions, data, where="the training's options")
+    return checked(TrainOptions, data, where=Sentence("the training's options"))
 
 
 def target_names(context: Context) -> list[str]:

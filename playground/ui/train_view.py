@@ -9,6 +9,7 @@ from markupsafe import Markup
 from playground.errors import PlaygroundError
 from playground.ui.i18n import STRINGS, tr
 from playground.ui.render import esc, percent, three
+from playground.ui.sentences import said_html
 from playground.ui.svg import WIDTH, line, number, rule, svg, text, ticks
 
 SHOWN = 8
@@ -62,7 +63,7 @@ def _page(*parts: Markup) -> str:
 
 def _problem(error: Mapping[str, str]) -> Markup:
     return Markup('<div class="t-problem" role="alert"><p>{}</p><p class="t-soft">{}</p></div>').format(
-        esc(error.get("error", "")), esc(error.get("hint", ""))
+        said_html(error.get("error", "")), said_html(error.get("hint", ""))
     )
 
 

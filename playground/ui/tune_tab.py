@@ -10,6 +10,7 @@ from playground.config import checked
 from playground.errors import PlaygroundError
 from playground.importers._text import name_from
 from playground.presets import save_preset
+from playground.sentence import Sentence
 from playground.tune.preset import preset_from_tuning
 from playground.tune.run import run, start, stored_report
 from playground.tune.space import KS, TunePlan
@@ -143,7 +144,7 @@ class TuneTab:
                 "objective": objective,
                 "one_load": self.context.runner.one_load(config),
             }
-            tune_id = start(self.context.store, checked(TunePlan, data, where="the tuning"))
+            tune_id = start(self.context.store, checked(TunePlan, data, where=Sentence("the tuning")))
             yield from self._run(tune_id)
         except PlaygroundError as error:
             yield refused(error)
@@ -151,7 +152,7 @@ class TuneTab:
     def resume(self, tune_id: str | None) -> Iterator[list[Any]]:
         try:
             if not tune_id:
-                raise PlaygroundError(i18n.t("tune.nothing_chosen"))
+                raise PlaygroundError(Sentence("No earlier tuning is chosen."))
             self.context.store.benchmarks.benchmark(tune_id)
             yield from self._run(tune_id)
         except PlaygroundError as error:
@@ -160,7 +161,9 @@ class TuneTab:
     def _run(self, tune_id: str) -> Iterator[list[Any]]:
         context = self.context
         if context.works.find(KIND):
-            raise PlaygroundError(i18n.t("bench.busy"), i18n.t("bench.busy.hint"), code="still_running")
+            raise PlaygroundError(
+                Sentence("One is running already."), Sentence("Stop it, or wait for its end."), code="still_running"
+            )
         work = context.works.start(f"{KIND}-{tune_id}", partial(run, context.runner, context.store, tune_id))
         yield from followed(context, work, KIND, tuning_html, tune_id)
 
@@ -179,7 +182,7 @@ class TuneTab:
     def open(self, tune_id: str | None) -> list[Any]:
         with told():
             if not tune_id:
-                raise PlaygroundError(i18n.t("tune.nothing_chosen"))
+                raise PlaygroundError(Sentence("No earlier tuning is chosen."))
             row = self.context.store.benchmarks.benchmark(tune_id)
             report = stored_report(self.context.store, tune_id)
         busy = self.context.works.find(KIND) is not None
@@ -189,7 +192,7 @@ class TuneTab:
         """The recommendation as a preset of the user's own; one click, under a name made from what it is."""
         with told():
             if not report:
-                raise PlaygroundError(i18n.t("bench.none"))
+                raise PlaygroundError(Sentence("Nothing measured yet."))
             wanted = name.strip() or default_name(report)
             preset = preset_from_tuning(self.context.store, report["tune_id"], wanted, scheduled=True)
             save_preset(preset, self.context.settings, overwrite=not name.strip())
@@ -225,4 +228,6 @@ def _reals(text: str) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in text.split(",")) if text and text.strip() else ()
     except ValueError:
-        raise PlaygroundError(f"“{text[:60]}” is no list of numbers.", "Write 0,0.8.", code="bad_config") from None
+        raise PlaygroundError(
+            Sentence("“{text}” is no list of numbers.", text=text[:60]), Sentence("Write 0,0.8."), code="bad_config"
+        ) from None

@@ -10,6 +10,7 @@ from playground.comparison import Comparison, Divergence
 from playground.metrics import RunResult
 from playground.ui.i18n import STRINGS, t, tr
 from playground.ui.render import NOT_AVAILABLE, esc, milliseconds, percent, three
+from playground.ui.sentences import said_html
 
 _NOT_COMPARED = {
     "sampled: equal in law, not token by token": "verdict.outputs.sampled",
@@ -184,7 +185,11 @@ def _outputs(c: Comparison) -> Markup:
     else:
         why = _NOT_COMPARED.get(c.why_not_compared)
         reason = (
-            tr(why) if why else esc(c.why_not_compared) if c.why_not_compared else tr("verdict.outputs.not_finished")
+            tr(why)
+            if why
+            else said_html(c.why_not_compared)
+            if c.why_not_compared
+            else tr("verdict.outputs.not_finished")
         )
         value, lines = _known(NOT_AVAILABLE, c.finished), [reason]
     # The only tile of words, so the one that gives way where the strip is narrow.
@@ -213,15 +218,15 @@ def _warnings(*results: RunResult) -> list[Markup]:
     problems = dict.fromkeys(problem for result in results for problem in result.problems)
     if problems:
         label, value = tr("verdict.invalid.label"), Markup("<b>⚠ {}</b>").format(tr("verdict.invalid"))
-        tiles.append((label, value, [esc(problem) for problem in problems]))
+        tiles.append((label, value, [said_html(problem) for problem in problems]))
     if any(result.disturbed for result in results):
         waited = ", ".join(percent(result.processor_wait) for result in results)
         lines = [tr("verdict.disturbed.help", waited=waited), tr("verdict.disturbed.fix")]
         tiles.append((tr("verdict.disturbed.label"), Markup("<b>⚠ {}</b>").format(tr("verdict.disturbed")), lines))
     found = [result.environment.get("warnings") for result in results]
-    notes = dict.fromkeys(str(note) for notes in found if isinstance(notes, list) for note in notes)
+    notes = dict.fromkeys(note for notes in found if isinstance(notes, list) for note in notes if isinstance(note, str))
     if notes:
-        tiles.append((tr("verdict.notes"), esc(f"ⓘ {len(notes)}"), [esc(note) for note in notes]))
+        tiles.append((tr("verdict.notes"), esc(f"ⓘ {len(notes)}"), [said_html(note) for note in notes]))
     return [_plain_tile(label, value, _bubble(label, Markup(""), lines)) for label, value, lines in tiles]
 
 

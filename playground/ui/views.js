@@ -8,6 +8,8 @@
     const text = STRINGS[lang()]?.[key] ?? STRINGS.en[key] ?? key;
     return params ? text.replace(/\{(\w+)\}/g, (whole, name) => params[name] ?? whole) : text;
   };
+  // A sentence of the server, which sends it in both languages: {"en": ..., "zh-CN": ...}.
+  board.said = (said) => (typeof said === "string" ? said : said?.[lang()] ?? said?.en ?? "");
   // A node that says a string, and says it again when the language changes.
   board.say = (node, key, params) => {
     node.dbSays = [key, params];

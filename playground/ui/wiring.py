@@ -11,6 +11,7 @@ from typing import Any
 import gradio as gr
 
 from playground.errors import PlaygroundError
+from playground.sentence import Sentence
 
 
 class Wiring:
@@ -47,5 +48,5 @@ def unpacked(text: str, count: int) -> list[Any]:
     except (TypeError, ValueError):
         values = None
     if not isinstance(values, list) or len(values) != count:
-        raise PlaygroundError("The page is older than the server.", "Reload it.", code="stale_page")
+        raise PlaygroundError(Sentence("The page is older than the server."), Sentence("Reload it."), code="stale_page")
     return values

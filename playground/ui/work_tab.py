@@ -134,7 +134,7 @@ class _Writer:
 
     def __call__(self, report: dict[str, Any] | None) -> str:
         if not report:
-            raise gr.Error(i18n.t("bench.none"), duration=6, title="", print_exception=False)
+            raise gr.Error(str(i18n.tr("bench.none")), duration=6, title="", print_exception=False)
         path = Path(tempfile.mkdtemp(prefix="draftboard-")) / f"{self.stem}.{self.ending}"
         path.write_text(self.write(report), encoding="utf-8", newline="")
         return str(path)

@@ -5,6 +5,7 @@ from markupsafe import Markup
 from playground.errors import PlaygroundError
 from playground.ui.i18n import tr
 from playground.ui.render import fill, three
+from playground.ui.sentences import said_html
 
 
 def progress_html(done: int, total: int, seconds_left: float | None, now: str) -> str:
@@ -22,7 +23,7 @@ def starting_html() -> str:
 def ended_html(status: str, error: PlaygroundError | None = None) -> str:
     """How it ended, in a sentence; with an error its words."""
     words = tr(f"bench.ended.{status}")
-    why = fill('<p role="alert">{} {}</p>', error.message, error.hint) if error else Markup("")
+    why = fill('<p role="alert">{}</p>', said_html(error.message, error.hint)) if error else Markup("")
     return str(fill('<div class="db-work"><p role="status">{}</p>{}</div>', words, why))
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from playground.doctor.engines import Pair
 from playground.doctor.findings import Fit
+from playground.models import cause_and_fix
 from playground.pairs import Vocabulary
 
 KINDS = {"eagle3": "EAGLE-3", "eagle": "EAGLE", "medusa": "Medusa", "mlp_speculator": "MLP speculator"}
@@ -14,8 +15,8 @@ def broken(engine: str, pair: Pair) -> Fit | None:
     """A fit that says which of the two cannot be loaded by anything; None where nothing is known against them."""
     for model in (pair.target, pair.draft):
         if model.problem:
-            what, _, fix = model.problem.partition("; ")
-            return Fit(engine, "no", "broken", {"model": model.name, "why": what.rstrip(".") + ".", "fix": fix})
+            what, fix = cause_and_fix(model.problem)
+            return Fit(engine, "no", "broken", {"model": model.name, "why": what, "fix": fix})
     return None
 
 

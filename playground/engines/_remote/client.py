@@ -17,6 +17,7 @@ from playground.engines._remote import failures
 from playground.engines._remote.options import Kind, clean_url, is_link_local, is_loopback, origin
 from playground.engines._remote.prometheus import Counters, counters
 from playground.errors import PlaygroundError
+from playground.sentence import Sentence
 
 Messages = AsyncIterator[Mapping[str, Any]]
 
@@ -59,16 +60,16 @@ def check_allowed(url: str, context: EngineContext) -> None:
     """Raises PlaygroundError for an address that the operator's settings do not let us call."""
     if context.servers is None:
         if is_link_local(url):
-            raise _not_allowed(url, "Such addresses are called only if DRAFTBOARD_REMOTE_SERVERS names them.")
+            raise _not_allowed(url, Sentence("Such addresses are called only if DRAFTBOARD_REMOTE_SERVERS names them."))
         return
     if not any(origin(url) == origin(clean_url(listed)) for listed in context.servers):
         raise _not_allowed(
-            url, "Whoever runs Draftboard can name it in DRAFTBOARD_REMOTE_SERVERS, a JSON list of addresses."
+            url, Sentence("Whoever runs Draftboard can name it in DRAFTBOARD_REMOTE_SERVERS, a JSON list of addresses.")
         )
 
 
 def _not_allowed(url: str, hint: str) -> PlaygroundError:
-    return PlaygroundError(f"The server {url} may not be called from here.", hint, code="not_allowed")
+    return PlaygroundError(Sentence("The server {url} may not be called from here.", url=url), hint, code="not_allowed")
 
 
 class Client:
@@ -202,7 +203,9 @@ async def _events(response: httpx.Response, url: str) -> Messages:
         if "error" in found:
             yield found
         raise PlaygroundError(
-            f"The server {url} does not stream its answer.", "Use a server that does.", code="no_stream"
+            Sentence("The server {url} does not stream its answer.", url=url),
+            Sentence("Use a server that does."),
+            code="no_stream",
         )
     rest = b""
     async for part in response.aiter_bytes():

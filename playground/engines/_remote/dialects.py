@@ -12,6 +12,7 @@ from typing import Any
 from playground.config import RunConfig, SamplingParams
 from playground.engines._remote.options import Kind
 from playground.errors import PlaygroundError
+from playground.sentence import Sentence
 
 _ALWAYS = ("temperature", "top_p", "presence_penalty", "frequency_penalty", "max_tokens")
 _OWN = ("top_k", "min_p", "repetition_penalty", "min_tokens", "ignore_eos")
@@ -112,9 +113,12 @@ def _sampling(server: Dialect, sampling: SamplingParams, seed: int) -> dict[str,
             body[server.names[name]] = server.all_tokens if name == "top_k" and value == 0 else value
         elif value != SamplingParams.model_fields[name].default:
             raise PlaygroundError(
-                f"{name} cannot be asked of {server.title}.",
-                f"Set {name} to {SamplingParams.model_fields[name].default}, or name the kind of server if it is one "
-                "that takes it.",
+                Sentence("{name} cannot be asked of {server}.", name=name, server=server.title),
+                Sentence(
+                    "Set {name} to {default}, or name the kind of server if it is one that takes it.",
+                    name=name,
+                    default=SamplingParams.model_fields[name].default,
+                ),
                 code="not_supported",
             )
     return body

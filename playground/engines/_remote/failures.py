@@ -5,10 +5,11 @@ import re
 import httpx
 
 from playground.errors import PlaygroundError
+from playground.sentence import Sentence
 
 _SHOWN = 300
 
-KEY_HINT = (
+KEY_HINT = Sentence(
     'Set the server\'s key and start again: DRAFTBOARD_REMOTE_KEYS=\'{"ADDRESS": "KEY"}\', with the address as it '
     "stands in the settings."
 )
@@ -28,43 +29,61 @@ def said(body: object) -> str:
 
 def refused(url: str, status: int, words: str, *, retry_after: str = "", model: str = "") -> PlaygroundError:
     """An HTTP status other than 200."""
-    detail = f": {words}" if words else ""
+    detail = Sentence(": {words}", words=words) if words else ""
     match status:
         case 401 | 403:
             return PlaygroundError(
-                f"The server {url} wants a valid key ({status}){detail}.", KEY_HINT, code="unauthorized"
+                Sentence(
+                    "The server {url} wants a valid key ({status}){detail}.", url=url, status=status, detail=detail
+                ),
+                KEY_HINT,
+                code="unauthorized",
             )
         case 404 if model and "model" in words.lower():
             return PlaygroundError(
-                f"The server {url} does not serve the model “{model}”{detail}.",
-                "Type the model's name as the server has it.",
+                Sentence(
+                    "The server {url} does not serve the model “{model}”{detail}.", url=url, model=model, detail=detail
+                ),
+                Sentence("Type the model's name as the server has it."),
                 code="no_such_model",
             )
         case 404 | 405:
             return PlaygroundError(
-                f"There is no OpenAI-compatible interface at {url} ({status}).",
-                "Give the address before “/v1”, such as http://127.0.0.1:8000.",
+                Sentence("There is no OpenAI-compatible interface at {url} ({status}).", url=url, status=status),
+                Sentence("Give the address before “/v1”, such as http://127.0.0.1:8000."),
                 code="not_found",
             )
         case 429:
-            wait = f" It asks to wait {retry_after[:20]} s." if retry_after else ""
+            later = Sentence("Try again later.")
+            if retry_after:
+                later = Sentence("Try again later. It asks to wait {seconds} s.", seconds=retry_after[:20])
             return PlaygroundError(
-                f"The server {url} has too many requests (429){detail}.", f"Try again later.{wait}", code="too_many"
+                Sentence("The server {url} has too many requests (429){detail}.", url=url, detail=detail),
+                later,
+                code="too_many",
             )
         case _ if 300 <= status < 400:
             return PlaygroundError(
-                f"The server {url} points to another address ({status}), which is not followed.",
-                "Give the address it points to, if it is the right one.",
+                Sentence(
+                    "The server {url} points to another address ({status}), which is not followed.",
+                    url=url,
+                    status=status,
+                ),
+                Sentence("Give the address it points to, if it is the right one."),
                 code="redirected",
             )
         case _ if status >= 500:
             return PlaygroundError(
-                f"The server {url} failed ({status}){detail}.", "Its log says why; try again.", code="server_error"
+                Sentence("The server {url} failed ({status}){detail}.", url=url, status=status, detail=detail),
+                Sentence("Its log says why; try again."),
+                code="server_error",
             )
         case _:
             return PlaygroundError(
-                f"The server {url} refuses this run ({status}){detail}.",
-                "Change the setting it names and run again.",
+                Sentence(
+                    "The server {url} refuses this run ({status}){detail}.", url=url, status=status, detail=detail
+                ),
+                Sentence("Change the setting it names and run again."),
                 code="refused",
             )
 
@@ -73,16 +92,20 @@ def broken(url: str, error: httpx.HTTPError, patience: float, *, begun: bool) ->
     """No answer, or one that broke off. `begun`: part of the answer has come."""
     match error:
         case httpx.ConnectTimeout() | httpx.ConnectError() | httpx.UnsupportedProtocol():
-            why = "its certificate is not valid" if "CERTIFICATE" in str(error).upper() else "it does not answer"
+            why = (
+                Sentence("its certificate is not valid")
+                if "CERTIFICATE" in str(error).upper()
+                else Sentence("it does not answer")
+            )
             return PlaygroundError(
-                f"The server {url} cannot be reached: {why}.",
-                "Start it, or correct its address.",
+                Sentence("The server {url} cannot be reached: {why}.", url=url, why=why),
+                Sentence("Start it, or correct its address."),
                 code="unreachable",
             )
         case httpx.TimeoutException():
             return PlaygroundError(
-                f"The server {url} has been silent for {patience:g} s.",
-                "It may be overloaded; try again, or raise the option timeout.",
+                Sentence("The server {url} has been silent for {patience:g} s.", url=url, patience=patience),
+                Sentence("It may be overloaded; try again, or raise the option timeout."),
                 code="timeout",
             )
         case _:
@@ -90,14 +113,16 @@ def broken(url: str, error: httpx.HTTPError, patience: float, *, begun: bool) ->
                 cut(url)
                 if begun
                 else PlaygroundError(
-                    f"The server {url} broke off the connection.", "Its log says why; try again.", code="broken_off"
+                    Sentence("The server {url} broke off the connection.", url=url),
+                    Sentence("Its log says why; try again."),
+                    code="broken_off",
                 )
             )
 
 
 def cut(url: str) -> PlaygroundError:
     return PlaygroundError(
-        f"The server {url} broke off in the middle of the answer: what stands here is a part of it.",
-        "Its log says why; try again.",
+        Sentence("The server {url} broke off in the middle of the answer: what stands here is a part of it.", url=url),
+        Sentence("Its log says why; try again."),
         code="stream_cut",
     )

@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from playground.sentence import Sentence
+
 Kind = Literal["vllm", "sglang", "tensorrt_llm", "llama_server", "other"]
 
 LONGEST_ADDRESS = 2000
@@ -24,13 +26,13 @@ def clean_url(text: str) -> str:
         parts = urlsplit(text)
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise ValueError("is no address; write it like http://127.0.0.1:8000") from None
+        raise ValueError(Sentence("is no address; write it like http://127.0.0.1:8000")) from None
     if parts.scheme not in ("http", "https") or not host:
-        raise ValueError("must be an http or https address, like http://127.0.0.1:8000")
+        raise ValueError(Sentence("must be an http or https address, like http://127.0.0.1:8000"))
     if "@" in parts.netloc or parts.query or parts.fragment:
-        raise ValueError("must hold no user, password or parameters: a key goes into DRAFTBOARD_REMOTE_KEYS")
+        raise ValueError(Sentence("must hold no user, password or parameters: a key goes into DRAFTBOARD_REMOTE_KEYS"))
     if len(text) > LONGEST_ADDRESS or re.search(r"[\s\\\x00-\x20\x7f]", text) or ".." in parts.path:
-        raise ValueError("is no address; write it like http://127.0.0.1:8000")
+        raise ValueError(Sentence("is no address; write it like http://127.0.0.1:8000"))
     path = parts.path.rstrip("/")
     for endpoint in _ENDPOINTS:
         path = path.removesuffix(endpoint)

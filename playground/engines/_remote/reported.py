@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from playground.sentence import Sentence
+
 
 @dataclass(frozen=True, slots=True)
 class Reported:
@@ -42,22 +44,47 @@ class Reported:
 
     def problems(self) -> list[str]:
         """What cannot be, whatever happened."""
-        found = []
+        found: list[str] = []
         steps, drafted, accepted = self.steps, self.drafted, self.accepted
         if drafted is not None and accepted is not None and accepted > drafted:
-            found.append(f"The server reports {accepted} accepted of {drafted} draft tokens.")
+            found.append(
+                Sentence(
+                    "The server reports {accepted} accepted of {drafted} draft tokens.",
+                    accepted=accepted,
+                    drafted=drafted,
+                )
+            )
         if None not in (steps, drafted, self.k) and (drafted or 0) > (steps or 0) * (self.k or 0):
-            found.append(f"The server reports {drafted} draft tokens in {steps} passes of at most {self.k}.")
+            found.append(
+                Sentence(
+                    "The server reports {drafted} draft tokens in {steps} passes of at most {k}.",
+                    drafted=drafted,
+                    steps=steps,
+                    k=self.k,
+                )
+            )
         if self.histogram is not None:
             if steps is not None and sum(self.histogram) != steps:
-                found.append(f"The server's histogram holds {sum(self.histogram)} passes, its count {steps}.")
+                found.append(
+                    Sentence(
+                        "The server's histogram holds {held} passes, its count {steps}.",
+                        held=sum(self.histogram),
+                        steps=steps,
+                    )
+                )
             total = sum(a * n for a, n in enumerate(self.histogram))
             if accepted is not None and total != accepted:
-                found.append(f"The server's histogram holds {total} accepted draft tokens, its count {accepted}.")
+                found.append(
+                    Sentence(
+                        "The server's histogram holds {total} accepted draft tokens, its count {accepted}.",
+                        total=total,
+                        accepted=accepted,
+                    )
+                )
         if self.per_step is not None and (
             (steps is not None and len(self.per_step) != steps) or any(not 0 <= a <= k for k, a in self.per_step)
         ):
-            found.append("The server's list of passes differs from its own counts.")
+            found.append(Sentence("The server's list of passes differs from its own counts."))
         return found
 
     def counters(self) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from playground.events import (
     Token,
     Truncation,
 )
+from playground.sentence import Sentence
 
 SLACK = 64
 """Tokens beyond max_tokens after which a stream is ended: no method drafts more."""
@@ -55,19 +56,23 @@ class Told:
     def untold(self, *, speculative: bool) -> dict[str, str]:
         """Topic -> why, for `RunStarted.environment`."""
         server = dialect(self.kind).title
-        found = {}
+        found: dict[str, str] = {}
         if not self.names_tokens:
-            found["ids"] = f"{server} does not say which tokens it sends here: outputs are compared by their text."
+            found["ids"] = Sentence(
+                "{server} does not say which tokens it sends here: outputs are compared by their text.", server=server
+            )
         if not self.counts_tokens:
-            found["counts"] = f"{server} says how many tokens there were only at the end."
+            found["counts"] = Sentence("{server} says how many tokens there were only at the end.", server=server)
         if speculative and not self.passes:
-            found["steps"] = (
-                f"{server} does not say which pass of the target its tokens came from: no colours, no tokens per step."
+            found["steps"] = Sentence(
+                "{server} does not say which pass of the target its tokens came from: no colours, no tokens per step.",
+                server=server,
             )
         if speculative:
-            found["drafts"] = (
-                f"{server} does not say while it streams what was drafted and rejected; its own totals, if it has "
-                "any, come with the end."
+            found["drafts"] = Sentence(
+                "{server} does not say while it streams what was drafted and rejected; its own totals, if it has "
+                "any, come with the end.",
+                server=server,
             )
         return found
 
@@ -163,10 +168,20 @@ class Run:
             return named or 0
         n = piece.total - self._count
         if named is not None and n != named:
-            self._problem(f"The server counts {piece.total} tokens where it has named {self._count + named}.")
+            self._problem(
+                Sentence(
+                    "The server counts {counted} tokens where it has named {sent}.",
+                    counted=piece.total,
+                    sent=self._count + named,
+                )
+            )
             return named
         if n < 0:
-            self._problem(f"The server's count of tokens fell from {self._count} to {piece.total}.")
+            self._problem(
+                Sentence(
+                    "The server's count of tokens fell from {sent} to {counted}.", sent=self._count, counted=piece.total
+                )
+            )
         return max(n, 0)
 
     def _step(self, n: int, piece: Piece, now: float) -> Step:
@@ -232,10 +247,14 @@ class Run:
         self._notes += notes
         yield from self._last_tokens()
         if self._finish not in ("stop", "length"):
-            self._notes.append(f"The server ended the answer with “{self._finish[:40]}”.")
+            self._notes.append(Sentence("The server ended the answer with “{reason}”.", reason=self._finish[:40]))
         if self.runaway or self._count > self._config.sampling.max_tokens:
             limit = self._config.sampling.max_tokens
-            self._problem(f"The server sent {self._count} tokens where at most {limit} were asked for.")
+            self._problem(
+                Sentence(
+                    "The server sent {sent} tokens where at most {limit} were asked for.", sent=self._count, limit=limit
+                )
+            )
         if server_wide is not None and not self.has_figures:
             self._reported = server_wide
         yield self._finished("length" if self._finish == "length" else "stop")
@@ -276,14 +295,17 @@ class Run:
             return {}
         if found is None:
             self._notes.append(
-                "The server reports nothing of its speculation"
-                + (" (vLLM does with --per-request-spec-decode-metrics)." if self._told.kind == "vllm" else ".")
+                Sentence(
+                    "The server reports nothing of its speculation (vLLM does with --per-request-spec-decode-metrics)."
+                )
+                if self._told.kind == "vllm"
+                else Sentence("The server reports nothing of its speculation.")
             )
             return {}
         if self._told.kind == "sglang" and not self._told.full_drafts:
             found = replace(found, drafted=None, k=None)
             self._notes.append(
-                "SGLang counts drafts as if each had full length, which n-gram drafts have not: left out."
+                Sentence("SGLang counts drafts as if each had full length, which n-gram drafts have not: left out.")
             )
         self._problems += found.problems()
         merged = self._compare_passes(found)
@@ -298,24 +320,42 @@ class Run:
             ours = (passes + shown) / passes
             if abs(ours - found.tokens_per_pass) > 0.1 * ours + 1 / passes:
                 self._notes.append(
-                    f"The server reports {found.tokens_per_pass:.3g} tokens per pass, its stream shows {ours:.3g}."
+                    Sentence(
+                        "The server reports {said:.3g} tokens per pass, its stream shows {held:.3g}.",
+                        said=found.tokens_per_pass,
+                        held=ours,
+                    )
                 )
         if found.steps is not None and found.steps > passes:
-            self._notes.append(f"The server sent {found.steps} passes in {passes} messages: colours are by message.")
+            self._notes.append(
+                Sentence(
+                    "The server sent {passes} passes in {messages} messages: colours are by message.",
+                    passes=found.steps,
+                    messages=passes,
+                )
+            )
             return True
         # The last pass may have accepted more than was delivered.
         most = shown + (found.k or SLACK)
         if found.accepted is not None and found.source.startswith("metrics") and not shown <= found.accepted <= most:
-            self._problem(f"The server counts {found.accepted} accepted draft tokens, its stream shows {shown}.")
+            self._problem(
+                Sentence(
+                    "The server counts {counted} accepted draft tokens, its stream shows {shown}.",
+                    counted=found.accepted,
+                    shown=shown,
+                )
+            )
         return False
 
     def _check_baseline(self, found: Reported | None) -> None:
         if found is not None and found.speculated:
-            self._problem("This server speculates, so that this run is no baseline.")
+            self._problem(Sentence("This server speculates, so that this run is no baseline."))
         elif self._told.passes and any(n > 1 for n in self._sizes):
             self._notes.append(
-                "Some messages held several tokens: this server speculates or sends passes together; if it speculates "
-                "this run is no baseline."
+                Sentence(
+                    "Some messages held several tokens: this server speculates or sends passes together; if it "
+                    "speculates this run is no baseline."
+                )
             )
 
     def _problem(self, sentence: str) -> None:

@@ -20,6 +20,7 @@ from playground.engines._remote.reported import Reported
 from playground.engines._remote.run import Run, Told
 from playground.errors import PlaygroundError
 from playground.events import Event, Loading, Reason, RunFinished
+from playground.sentence import Sentence
 
 WARM_UP_TOKENS = 8
 _WARM_UP = "Count: one two three one two three one two"
@@ -39,7 +40,7 @@ class Session:
 
     def __init__(self, config: RunConfig, context: EngineContext) -> None:
         """Raises PlaygroundError for options or addresses that are refused."""
-        self._options = checked(RemoteOptions, config.engine_options, where="the remote engine's options")
+        self._options = checked(RemoteOptions, config.engine_options, where=Sentence("the remote engine's options"))
         self._config, self._context = config, context
         self._clients = {url: Client(url, context, self._options.timeout) for url in self._urls()}
         self._servers: dict[str, _Server] = {}
@@ -61,10 +62,10 @@ class Session:
             _vocabulary, self._options.tokenizer or self._config.target, self._context
         )
         for url, client in self._clients.items():
-            yield Loading("connect", f"Asking {url} what it serves.")
+            yield Loading("connect", Sentence("Asking {url} what it serves.", url=url))
             info = await client.info(None if self._options.server == "auto" else self._options.server)
             self._check_model(url, info, self._config)
-            yield Loading("warm-up", f"A first short answer from {dialect(info.kind).title}.")
+            yield Loading("warm-up", Sentence("A first short answer from {server}.", server=dialect(info.kind).title))
             self._servers[url] = await self._warm_up(client, info)
 
     async def close(self) -> None:
@@ -75,7 +76,7 @@ class Session:
         """One run, to its RunFinished; cancelling this task ends it as cancelled."""
         run: Run | None = None
         try:
-            checked(RemoteOptions, config.engine_options, where="the remote engine's options")
+            checked(RemoteOptions, config.engine_options, where=Sentence("the remote engine's options"))
             server = self._server_for(config)
             self._check_model(server.client.url, server.info, config)
             seed = config.sampling.seed if config.sampling.seed is not None else secrets.randbits(31)
@@ -112,8 +113,8 @@ class Session:
             server = self._servers[self._options.url]
             if config.speculation is None and server.info.speculates:
                 raise PlaygroundError(
-                    f"The server {self._options.url} speculates: it cannot run the baseline.",
-                    "Give baseline_url, the address of the same model served without speculation.",
+                    Sentence("The server {url} speculates: it cannot run the baseline.", url=self._options.url),
+                    Sentence("Give baseline_url, the address of the same model served without speculation."),
                     code="no_baseline",
                 )
             return server
@@ -124,8 +125,8 @@ class Session:
         if info.models and config.target not in info.models:
             names = ", ".join(info.models[:8])
             raise PlaygroundError(
-                f"The server {url} does not serve the model “{config.target}”.",
-                f"It serves: {names}. Type one of these as the target model.",
+                Sentence("The server {url} does not serve the model “{target}”.", url=url, target=config.target),
+                Sentence("It serves: {names}. Type one of these as the target model.", names=names),
                 code="no_such_model",
             )
 
@@ -160,11 +161,17 @@ class Session:
         passed = after.since(before)
         if passed.generated != run.usage:
             return None, (
-                f"Others used the server during this run ({passed.generated} tokens by its counters, {run.usage} of "
-                "them ours): its server-wide speculative counters are left out.",
+                Sentence(
+                    "Others used the server during this run ({all} tokens by its counters, {ours} of them ours): its "
+                    "server-wide speculative counters are left out.",
+                    all=passed.generated,
+                    ours=str(run.usage),
+                ),
             )
         return passed.reported(), (
-            "Drafted and accepted tokens are differences of the server's own counters before and after this run.",
+            Sentence(
+                "Drafted and accepted tokens are differences of the server's own counters before and after this run."
+            ),
         )
 
     def _environment(self, server: _Server, config: RunConfig, seed: int) -> dict[str, Any]:
@@ -172,9 +179,9 @@ class Session:
         untold = server.told.untold(speculative=config.speculation is not None)
         warnings = list(untold.values())
         if self._options.candidates and not config.sampling.greedy:
-            warnings.append("The server's probabilities may be those before temperature and filters.")
+            warnings.append(Sentence("The server's probabilities may be those before temperature and filters."))
         if config.speculation is not None and info.speculates is False:
-            warnings.append(f"The server {server.client.url} does not speculate.")
+            warnings.append(Sentence("The server {url} does not speculate.", url=server.client.url))
         return {
             "engine": "remote",
             "engine_path": f"{title} {info.version}".strip() + f" at {server.client.url}",

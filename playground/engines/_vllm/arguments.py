@@ -15,6 +15,7 @@ from playground.engines import EngineContext
 from playground.engines._vllm import schema
 from playground.engines._vllm.options import FIXED_K, NEED_MODEL, VllmOptions
 from playground.errors import PlaygroundError
+from playground.sentence import Sentence
 
 _PACKAGE = "playground.engines._vllm"
 
@@ -33,7 +34,7 @@ CPU_KV_CACHE_BYTES = 1 << 30
 
 def checked_options(config: RunConfig) -> VllmOptions:
     """Raises PlaygroundError naming a bad key."""
-    return checked(VllmOptions, config.engine_options, where="the vLLM engine's options")
+    return checked(VllmOptions, config.engine_options, where=Sentence("the vLLM engine's options"))
 
 
 def checked_speculation(config: RunConfig) -> tuple[Speculation, dict[str, Any]] | None:
@@ -48,15 +49,19 @@ def checked_speculation(config: RunConfig) -> tuple[Speculation, dict[str, Any]]
     methods = schema.methods()
     if speculation.method not in methods:
         raise PlaygroundError(
-            f"vLLM has no drafting method called “{speculation.method}”.",
-            f"Choose one of: {', '.join(methods)}.",
+            Sentence("vLLM has no drafting method called “{method}”.", method=speculation.method),
+            Sentence("Choose one of: {known}.", known=", ".join(methods)),
             code="unknown_method",
         )
-    options = checked(methods[speculation.method], speculation.options, where=f"the options of {speculation.method}")
+    options = checked(
+        methods[speculation.method],
+        speculation.options,
+        where=Sentence("the options of {method}", method=speculation.method),
+    )
     if speculation.method in NEED_MODEL and not speculation.model:
         raise PlaygroundError(
-            f"The method {speculation.method} needs a draft model.",
-            "Name one, or choose a method without a model such as ngram.",
+            Sentence("The method {method} needs a draft model.", method=speculation.method),
+            Sentence("Name one, or choose a method without a model such as ngram."),
             code="bad_config",
         )
     return speculation, options.model_dump(exclude_none=True)
@@ -161,9 +166,15 @@ def refuse_unchecked_sampling(config: RunConfig) -> None:
     sampled = config.speculation is not None and not config.sampling.greedy
     if sampled and schema.is_cpu_build() and version() not in REPAIRED_CPU_BUILDS:
         raise PlaygroundError(
-            f"vLLM {version()} on a CPU may sample wrongly while it speculates: version 0.32.0 does, and this one was "
-            "not checked.",
-            f"Set the temperature to 0, or install vLLM {REPAIRED_CPU_BUILDS[-1]}, which is repaired here.",
+            Sentence(
+                "vLLM {version} on a CPU may sample wrongly while it speculates: version 0.32.0 does, and this "
+                "one was not checked.",
+                version=version(),
+            ),
+            Sentence(
+                "Set the temperature to 0, or install vLLM {repaired}, which is repaired here.",
+                repaired=REPAIRED_CPU_BUILDS[-1],
+            ),
             code="unchecked_version",
         )
 
@@ -183,16 +194,16 @@ def model_path(name: str, context: EngineContext, *, whole: bool = True) -> str:
         return path  # a hub id
     if place.suffix == ".gguf":
         raise PlaygroundError(
-            f"vLLM does not load the GGUF file “{name}”.",
-            "Give a safetensors folder; the embedded engine reads GGUF files.",
+            Sentence("vLLM does not load the GGUF file “{name}”.", name=name),
+            Sentence("Give a safetensors folder; the embedded engine reads GGUF files."),
             code="bad_model",
         )
     problem = models.inspect(name, place).problem
     if problem and (whole or "tokenizer" not in problem):
-        what, _, fix = problem.partition("; ")
+        what, fix = models.cause_and_fix(problem)
         raise PlaygroundError(
-            f"The model “{name}” cannot be loaded: {what[0].lower() + what[1:].rstrip('.')}.",
-            (fix[:1].upper() + fix[1:]) or "Give another folder.",
+            Sentence("The model “{name}” cannot be loaded. {what}", name=name, what=what),
+            (fix or Sentence("Give another folder.")),
             code="bad_model",
         )
     return path

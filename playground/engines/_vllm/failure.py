@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from playground.errors import PlaygroundError
+from playground.sentence import Sentence
 
 
 def load_failure(error: BaseException, text: str) -> PlaygroundError:
@@ -16,8 +17,9 @@ def load_failure(error: BaseException, text: str) -> PlaygroundError:
     said = f"{text}\n{error}"
     for shortage in _SHORTAGES:
         if found := shortage.pattern.search(said):
-            what, hint = (words.format(**_completed(found.groupdict())) for words in (shortage.what, shortage.hint))
-            return PlaygroundError(f"vLLM ran out of memory: {what}", hint, code="out_of_memory")
+            known = _completed(found.groupdict())
+            what, hint = shortage.what.filled(**known), shortage.hint.filled(**known)
+            return PlaygroundError(Sentence("vLLM ran out of memory: {what}", what=what), hint, code="out_of_memory")
     return _known(said) or _other(error, text)
 
 
@@ -26,11 +28,11 @@ class _Shortage:
     """A way to run out of memory: the pattern's groups say how much was free, `hint` which knob to turn."""
 
     pattern: re.Pattern[str]
-    what: str
-    hint: str
+    what: Sentence
+    hint: Sentence
 
 
-def _shortage(pattern: str, what: str, hint: str) -> _Shortage:
+def _shortage(pattern: str, what: Sentence, hint: Sentence) -> _Shortage:
     return _Shortage(re.compile(pattern, re.DOTALL), what, hint)
 
 
@@ -38,37 +40,41 @@ _SHORTAGES = (
     _shortage(
         r"Free memory on device (?P<device>\S+) \((?P<free>[\d.]+)/(?P<total>[\d.]+) GiB\) on startup is less than "
         r"[^(]*\((?P<share>[\d.]+), (?P<wanted>[\d.]+) GiB\)",
-        "{free} of {total} GiB are free on {device}, and gpu_memory_utilization {share} asks for {wanted} GiB.",
-        "Lower gpu_memory_utilization to {lower} or less, or end what else uses the device.",
+        Sentence(
+            "{free} of {total} GiB are free on {device}, and gpu_memory_utilization {share} asks for {wanted} GiB."
+        ),
+        Sentence("Lower gpu_memory_utilization to {lower} or less, or end what else uses the device."),
     ),
     _shortage(
         r"max seq len \((?P<length>\d+)\), \((?P<wanted>[\d.]+) GiB KV cache is needed, which is larger than the "
         r"available KV cache memory \((?P<free>[\d.]+) GiB\)"
         r"(?:.{0,80}estimated maximum model length is (?P<fits>\d+))?",
-        "a context of {length} tokens needs {wanted} GiB of KV cache, and {free} GiB are free for it.",
-        "{limit}, or raise gpu_memory_utilization (on a CPU: VLLM_CPU_KVCACHE_SPACE, in GiB).",
+        Sentence("a context of {length} tokens needs {wanted} GiB of KV cache, and {free} GiB are free for it."),
+        Sentence("{limit}, or raise gpu_memory_utilization (on a CPU: VLLM_CPU_KVCACHE_SPACE, in GiB)."),
     ),
     _shortage(
         r"No available memory for the cache blocks",
-        "the weights leave nothing for the KV cache.",
-        "Raise gpu_memory_utilization, choose a smaller or quantized model, or raise tensor_parallel_size.",
+        Sentence("the weights leave nothing for the KV cache."),
+        Sentence("Raise gpu_memory_utilization, choose a smaller or quantized model, or raise tensor_parallel_size."),
     ),
     _shortage(
         r"Available memory on node \d+ \((?P<free>[\d.]+)/(?P<total>[\d.]+) GiB\)[^(]*"
         r"\((?:[\d.]+, )?(?P<wanted>[\d.]+)(?:/[\d.]+)? GiB\)",
-        "{free} of {total} GiB of the machine's memory are free, and the KV cache asks for {wanted} GiB.",
-        "Close other programs, or set VLLM_CPU_KVCACHE_SPACE (GiB) lower.",
+        Sentence("{free} of {total} GiB of the machine's memory are free, and the KV cache asks for {wanted} GiB."),
+        Sentence("Close other programs, or set VLLM_CPU_KVCACHE_SPACE (GiB) lower."),
     ),
     _shortage(
         r"Tried to allocate (?P<wanted>[\d.]+ [KMG]iB).{0,200}?of which (?P<free>[\d.]+ [KMG]iB) is free",
-        "{wanted} more were needed, and {free} were free.",
-        "Lower gpu_memory_utilization or max_num_seqs, choose a smaller or quantized model, or raise "
-        "tensor_parallel_size.",
+        Sentence("{wanted} more were needed, and {free} were free."),
+        Sentence(
+            "Lower gpu_memory_utilization or max_num_seqs, choose a smaller or quantized model, or raise "
+            "tensor_parallel_size."
+        ),
     ),
     _shortage(
         r"CUDA out of memory|OutOfMemoryError|Cannot allocate memory|DefaultCPUAllocator: can't allocate",
-        "the device has no more to give.",
-        "Choose a smaller or quantized model, or lower max_model_len.",
+        Sentence("the device has no more to give."),
+        Sentence("Choose a smaller or quantized model, or lower max_model_len."),
     ),
 )
 """First match wins."""
@@ -77,7 +83,9 @@ _SHORTAGES = (
 def _completed(found: dict[str, str | None]) -> dict[str, str | None]:
     """With what the hints derive from the numbers found."""
     fits, free, total = found.get("fits"), found.get("free"), found.get("total")
-    found["limit"] = f"Set max_model_len to {fits} or less" if fits else "Lower max_model_len"
+    found["limit"] = (
+        Sentence("Set max_model_len to {tokens} or less", tokens=fits) if fits else Sentence("Lower max_model_len")
+    )
     if free and total and float(total):
         found["lower"] = (
             f"{max(int(100 * float(free) / float(total)) - 3, 1) / 100:g}"  # some is needed beside the share
@@ -88,14 +96,16 @@ def _completed(found: dict[str, str | None]) -> dict[str, str | None]:
 def _known(said: str) -> PlaygroundError | None:
     if re.search(r"arctic[_ -]inference", said, re.IGNORECASE):
         return PlaygroundError(
-            "Suffix decoding needs the package arctic-inference, which is not installed.",
-            "Install it: pip install --no-deps --no-build-isolation arctic-inference==0.1.1",
+            Sentence("Suffix decoding needs the package arctic-inference, which is not installed."),
+            Sentence("Install it: pip install --no-deps --no-build-isolation arctic-inference==0.1.1"),
             code="missing_package",
         )
     if "trust_remote_code" in said and "custom code" in said:
         return PlaygroundError(
-            "The model wants to run Python of its own, which is not allowed.",
-            "Choose another model; an operator who has read its code may set DRAFTBOARD_TRUST_REMOTE_CODE=true.",
+            Sentence("The model wants to run Python of its own, which is not allowed."),
+            Sentence(
+                "Choose another model; an operator who has read its code may set DRAFTBOARD_TRUST_REMOTE_CODE=true."
+            ),
             code="remote_code",
         )
     return None
@@ -118,5 +128,7 @@ def _other(error: BaseException, text: str) -> PlaygroundError:
     sentence = lines[-1] if "validation error" in lines[0] else lines[0]
     sentence = re.sub(r"\s*\[type=\w+, input_value=.*$", "", sentence.removeprefix("Value error, ")).rstrip(".")
     return PlaygroundError(
-        f"vLLM cannot load this: {sentence[:400]}.", "Change the setting it names and run again.", code="load"
+        Sentence("vLLM cannot load this: {why}.", why=sentence[:400]),
+        Sentence("Change the setting it names and run again."),
+        code="load",
     )

@@ -10,6 +10,7 @@ import stat
 from dataclasses import dataclass
 
 from playground.events import Loading
+from playground.sentence import Sentence
 
 STDERR = 2
 _PIECE = 1 << 20
@@ -55,19 +56,23 @@ def _sign(pattern: str, stage: str, sentence: str) -> _Sign:
 
 
 _SIGNS = (
-    _sign(r"Resolved architecture: (?P<what>\w+)", "config", "vLLM runs it as {what}."),
-    _sign(r"Initializing a V1 LLM engine", "start", "Starting vLLM's engine."),
-    _sign(r"Starting to load model", "weights", "Loading the weights."),
-    _sign(r"checkpoint shards:\s+(?P<percent>\d+)% Completed \| (?P<what>\d+/\d+)", "weights", "Weight files: {what}."),
-    _sign(r"Loading drafter model", "draft", "Loading the draft."),
+    _sign(r"Resolved architecture: (?P<what>\w+)", "config", Sentence("vLLM runs it as {what}.")),
+    _sign(r"Initializing a V1 LLM engine", "start", Sentence("Starting vLLM's engine.")),
+    _sign(r"Starting to load model", "weights", Sentence("Loading the weights.")),
+    _sign(
+        r"checkpoint shards:\s+(?P<percent>\d+)% Completed \| (?P<what>\d+/\d+)",
+        "weights",
+        Sentence("Weight files: {what}."),
+    ),
+    _sign(r"Loading drafter model", "draft", Sentence("Loading the draft.")),
     _sign(
         r"(?:Dynamo bytecode|Compiling a graph|Start compiling|Warming up model for the compilation)",
         "compile",
-        "Compiling the model.",
+        Sentence("Compiling the model."),
     ),
-    _sign(r"(?:GPU|CPU) KV cache size: (?P<what>[\d,]+) tokens", "kv-cache", "KV cache for {what} tokens."),
-    _sign(r"Capturing CUDA graphs[^%]*?(?P<percent>\d+)%", "graphs", "Capturing CUDA graphs."),
-    _sign(r"init engine \(", "warm-up", "Warming up."),
+    _sign(r"(?:GPU|CPU) KV cache size: (?P<what>[\d,]+) tokens", "kv-cache", Sentence("KV cache for {what} tokens.")),
+    _sign(r"Capturing CUDA graphs[^%]*?(?P<percent>\d+)%", "graphs", Sentence("Capturing CUDA graphs.")),
+    _sign(r"init engine \(", "warm-up", Sentence("Warming up.")),
 )
 
 

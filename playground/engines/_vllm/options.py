@@ -7,6 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from playground.sentence import Sentence
+
 Mode = Literal["trace", "headline"]
 
 
@@ -80,8 +82,11 @@ class NgramOptions(BaseModel):
     def _min_within_max(self) -> "NgramOptions":
         if self.prompt_lookup_min > self.prompt_lookup_max:
             raise ValueError(
-                f"prompt_lookup_min ({self.prompt_lookup_min}) must not exceed prompt_lookup_max "
-                f"({self.prompt_lookup_max})"
+                Sentence(
+                    "prompt_lookup_min ({least}) must not exceed prompt_lookup_max ({most})",
+                    least=self.prompt_lookup_min,
+                    most=self.prompt_lookup_max,
+                )
             )
         return self
 

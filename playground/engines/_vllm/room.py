@@ -14,6 +14,7 @@ from playground.engines._vllm import arguments
 from playground.errors import PlaygroundError
 from playground.events import Loading
 from playground.gpu import Occupancy, occupancy
+from playground.sentence import Sentence
 
 PATIENCE = 15.0
 """Seconds that memory may take to come back after a process has ended."""
@@ -38,23 +39,35 @@ def wait_for_room(config: RunConfig, context: EngineContext) -> Iterator[Loading
         seconds = time.monotonic() - start
         if seconds > PATIENCE:
             raise _no_room(full[0], share)
-        yield Loading("device", f"Waiting for memory: {_free(full[0])}.", None, seconds)
+        yield Loading("device", Sentence("Waiting for memory: {free}.", free=_free(full[0])), None, seconds)
         time.sleep(LOOK)
 
 
 def _no_room(gpu: Occupancy, share: float) -> PlaygroundError:
-    holders = ", ".join(_holder(pid, held) for pid, held in gpu.holders)
+    named = ", ".join(_holder(pid, held) for pid, held in gpu.holders)
+    holders = named or Sentence("processes NVML does not name")
     lower = max(int(100 * gpu.free / gpu.total) - 1, 1) / 100
     return PlaygroundError(
-        f"vLLM would run out of memory: {_free(gpu)}, gpu_memory_utilization {share:g} asks for "
-        f"{share * gpu.total / _GIB:.1f} GiB. In use by {holders or 'processes NVML does not name'}.",
-        f"End what uses the GPU, or lower gpu_memory_utilization to {lower:g} or less.",
+        Sentence(
+            "vLLM would run out of memory: {free}, gpu_memory_utilization {share:g} asks for {wanted:.1f} "
+            "GiB. In use by {holders}.",
+            free=_free(gpu),
+            share=share,
+            wanted=share * gpu.total / _GIB,
+            holders=holders,
+        ),
+        Sentence("End what uses the GPU, or lower gpu_memory_utilization to {lower:g} or less.", lower=lower),
         code="out_of_memory",
     )
 
 
-def _free(gpu: Occupancy) -> str:
-    return f"{gpu.free / _GIB:.1f} of {gpu.total / _GIB:.1f} GiB are free on {gpu.device}"
+def _free(gpu: Occupancy) -> Sentence:
+    return Sentence(
+        "{free:.1f} of {total:.1f} GiB are free on {device}",
+        free=gpu.free / _GIB,
+        total=gpu.total / _GIB,
+        device=gpu.device,
+    )
 
 
 def _holder(pid: int, held: int | None) -> str:

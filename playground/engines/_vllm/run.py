@@ -14,6 +14,7 @@ from playground.detokenise import BROKEN, TextStream, Vocabulary, decode
 from playground.engines._vllm.options import ONE_HOT
 from playground.engines._vllm.record import K_KEY, RECORDS_KEY, StepRecord
 from playground.events import UNKNOWN_TOKEN_ID, Candidate, Event, Origin, Reason, RunFinished, Step, Token, Truncation
+from playground.sentence import Sentence
 
 
 def sampling_arguments(config: RunConfig, budget: int, seed: int, k: int | None, candidates: int) -> dict[str, Any]:
@@ -71,7 +72,9 @@ class Run:
         ids, logprobs = list(completion.token_ids), list(completion.logprobs or ())
         records = [StepRecord.unpacked(r) for r in (output.kv_transfer_params or {}).get(RECORDS_KEY, ())]
         if sum(record.delivered for record in records) != len(ids):
-            self._problems.append(f"vLLM put out {len(ids)} tokens where its scheduler told of other steps.")
+            self._problems.append(
+                Sentence("vLLM put out {n} tokens where its scheduler told of other steps.", n=len(ids))
+            )
             records = [StepRecord(time.monotonic(), [], 0, len(ids), len(self._ids) + len(ids), None)] if ids else []
         for number, record in enumerate(records, 1):
             now, ids = ids[: record.delivered], ids[record.delivered :]
@@ -160,14 +163,25 @@ class Run:
     def _check(self, record: StepRecord, ids: Sequence[int]) -> None:
         """What must hold inside one step, whatever vLLM counts."""
         k, a = len(record.drafted), record.accepted
-        where = f"In step {self._index} "
+        where = self._index
         if not 0 <= a <= k:
-            self._problems.append(f"{where}vLLM accepted {a} of {k} draft tokens.")
+            self._problems.append(
+                Sentence("In step {where} vLLM accepted {a} of {k} draft tokens.", where=where, a=a, k=k)
+            )
         if record.delivered > a + 1:
-            self._problems.append(f"{where}vLLM put out {record.delivered} tokens with {a} accepted.")
+            self._problems.append(
+                Sentence(
+                    "In step {where} vLLM put out {delivered} tokens with {a} accepted.",
+                    where=where,
+                    delivered=record.delivered,
+                    a=a,
+                )
+            )
         wrong = [i for i in range(min(a, len(ids), k)) if record.drafted[i] >= 0 and record.drafted[i] != ids[i]]
         if wrong:
-            self._problems.append(f"{where}an accepted draft token is not the one that was put out.")
+            self._problems.append(
+                Sentence("In step {where} an accepted draft token is not the one that was put out.", where=where)
+            )
 
     def _best(self, position: dict[int, Any]) -> tuple[Candidate, ...]:
         ranked = sorted(position.items(), key=lambda item: -item[1].logprob)[: self._candidates]
@@ -199,7 +213,9 @@ class Run:
         if detailed is not None and detailed.per_step_drafted:
             theirs = list(zip(detailed.per_step_drafted, detailed.per_step_accepted, strict=True))
             if theirs[self._prefill_counted[0] :] != self._judged:
-                self._problems.append("vLLM's list of drafted and accepted tokens per step differs from the trace.")
+                self._problems.append(
+                    Sentence("vLLM's list of drafted and accepted tokens per step differs from the trace.")
+                )
         return {"num_drafting_steps": steps, "num_draft_tokens": drafted, "num_accepted_tokens": accepted}
 
     def _text(self) -> str:
@@ -212,7 +228,7 @@ class Run:
         stops = self._config.sampling.stop if self._stream.stopped else ("",)
         exact = shown == whole if not self._stream.stopped else any(whole.startswith(shown + stop) for stop in stops)
         if not exact:
-            self._problems.append("The shown text is not the one-shot decoding of the delivered tokens.")
+            self._problems.append(Sentence("The shown text is not the one-shot decoding of the delivered tokens."))
         return shown
 
 

