@@ -153,7 +153,7 @@ def test_a_folder_that_is_a_file_is_said(settings: Settings) -> None:
     assert "DRAFTBOARD_DATA" in caught.value.hint
     with pytest.raises(PlaygroundError) as caught:
         write_export(export_preset(NGRAM, "vllm"), settings.presets_folder)
-    assert caught.value.code == "unwritable"
+    assert caught.value.code == "file_exists"
 
 
 def test_exports_do_not_overwrite_unasked(tmp_path: Path) -> None:
