@@ -25,7 +25,9 @@ def evidence_block(preset: Preset) -> Iterator[str]:
         ("hardware", evidence.hardware),
         ("versions", evidence.versions),
     ):
-        yield from (f"  {title}: {one_line(key)} = {_shown(value)}" for key, value in values.items())
+        if values:
+            said = "; ".join(f"{one_line(key)} = {_shown(value)}" for key, value in values.items())
+            yield from _lines(f"{title}: {said}", "  ", "    ")
 
 
 def losses_block(losses: Iterable[Loss]) -> Iterator[str]:

@@ -3,9 +3,7 @@
 # A 70B with its 8B.
 # model: this line must stay a comment
 # Measured 2026-11-29, runs: 01J0BASE, 01J0SPEC.
-#   metrics: speedup = 1.871
-#   metrics: draft_acceptance_rate = 0.713
-#   metrics: acceptance_by_position = [0.9, 0.6, null]
+#   metrics: speedup = 1.871; draft_acceptance_rate = 0.713; acceptance_by_position = [0.9, 0.6, null]
 #   hardware: device = 4x NVIDIA H200
 #   versions: vllm = 0.32.0
 # Not carried over as it is:
