@@ -28,6 +28,7 @@ from playground.importers._yaml import parse_documents, parse_json
 from playground.models import model_paths
 from playground.presets import explicit, write_whole
 from playground.registry import discover, extension
+from playground.sentence import Sentence
 from playground.settings import load_settings
 
 HYBRID = "hybrid"
@@ -66,7 +67,7 @@ def export_preset(
     """
     module = _exporter(target)
     preset = served(preset.model_copy(update={"config": explicit(preset.config)}), model_as, draft_as)
-    where = f"the options of export target {target}"
+    where = Sentence("the options of export target {target}", target=target)
     has = hasattr(module, "Options")
     chosen = (checked(module.Options, options or {}, where=where),) if has else ()
     if not has:
@@ -116,13 +117,15 @@ def write_export(export: Export, folder: Path, *, overwrite: bool = False) -> li
     try:
         if folder.exists() and not folder.is_dir():
             raise PlaygroundError(
-                f"{folder} is a file, not a folder.", "Name a folder, or a file that ends in .zip.", code="file_exists"
+                Sentence("{folder} is a file, not a folder.", folder=folder),
+                Sentence("Name a folder, or a file that ends in .zip."),
+                code="file_exists",
             )
         there = [path.name for path in paths if path.exists()]
         if there and not overwrite:
             raise PlaygroundError(
-                f"{folder} already holds {', '.join(there)}.",
-                "Choose another folder, or overwrite them (--overwrite).",
+                Sentence("{folder} already holds {files}.", folder=folder, files=", ".join(there)),
+                Sentence("Choose another folder, or overwrite them (--overwrite)."),
                 code="file_exists",
             )
         folder.mkdir(parents=True, exist_ok=True)
@@ -130,8 +133,8 @@ def write_export(export: Export, folder: Path, *, overwrite: bool = False) -> li
             write_whole(path, text, mode=mode_of(path.name))
     except OSError as error:
         raise PlaygroundError(
-            f"The files cannot be written to {folder}: {error.strerror or error}.",
-            "Choose another folder with --out.",
+            Sentence("The files cannot be written to {folder}: {why}.", folder=folder, why=error.strerror or error),
+            Sentence("Choose another folder with --out."),
             code="unwritable",
         ) from None
     return paths
@@ -141,13 +144,17 @@ def _write_zip(export: Export, path: Path, overwrite: bool) -> Path:
     try:
         if path.exists() and not overwrite:
             raise PlaygroundError(
-                f"{path} is there already.", "Choose another name, or overwrite it (--overwrite).", code="file_exists"
+                Sentence("{path} is there already.", path=path),
+                Sentence("Choose another name, or overwrite it (--overwrite)."),
+                code="file_exists",
             )
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(zipped(export))
     except OSError as error:
         raise PlaygroundError(
-            f"{path} cannot be written: {error.strerror or error}.", "Choose another with --out.", code="unwritable"
+            Sentence("{path} cannot be written: {why}.", path=path, why=error.strerror or error),
+            Sentence("Choose another with --out."),
+            code="unwritable",
         ) from None
     return path
 
@@ -175,8 +182,8 @@ def files_there(export: Export, path: Path) -> dict[str, str]:
         there = {entry.name for entry in path.iterdir()}
     except OSError as error:
         raise PlaygroundError(
-            f"{path} cannot be compared with: {error.strerror or error}.",
-            "Name the folder or .zip of an earlier export by --out.",
+            Sentence("{path} cannot be compared with: {why}.", path=path, why=error.strerror or error),
+            Sentence("Name the folder or .zip of an earlier export by --out."),
             code="bad_file",
         ) from None
     return {name: decode(str(path / name), read_file(path / name)) for name in export.files if name in there}
@@ -192,8 +199,8 @@ def _files_in_zip(export: Export, path: Path) -> dict[str, str]:
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
         # The last two: it wants a password, or is packed in a way that this Python does not know.
         raise PlaygroundError(
-            f"{path} cannot be read as a zip: {error}.",
-            "Name the folder or .zip of an earlier export by --out.",
+            Sentence("{path} cannot be read as a zip: {why}.", path=path, why=error),
+            Sentence("Name the folder or .zip of an earlier export by --out."),
             code="bad_file",
         ) from None
     return found
@@ -238,8 +245,8 @@ def import_text(
     data = _parse(name, decode(name, content))
     if _is_request(data):
         raise PlaygroundError(
-            f"{name}: this is a request to a server, not the configuration of one.",
-            "Import the server's file that was written beside it.",
+            Sentence("{name}: this is a request to a server, not the configuration of one.", name=name),
+            Sentence("Import the server's file that was written beside it."),
             code="unknown_format",
         )
     for module in discover(importers.PACKAGE).values():
@@ -251,7 +258,9 @@ def import_text(
             return imported
     titles = ", ".join(module.TITLE for module in discover(importers.PACKAGE).values())
     raise PlaygroundError(
-        f"{name}: this is no configuration we can read.", f"Known are: {titles}.", code="unknown_format"
+        Sentence("{name}: this is no configuration we can read.", name=name),
+        Sentence("Known are: {titles}.", titles=titles),
+        code="unknown_format",
     )
 
 
@@ -310,7 +319,9 @@ def _other(wanted: str, files: Mapping[str, bytes | str]) -> object:
 def _parse(name: str, text: str) -> object:
     """Data where it is YAML or JSON; the text itself where an importer reads it as code (a command, a snippet)."""
     if not text.strip():
-        raise PlaygroundError(f"{name} is empty.", "Check that this is the right file.", code="bad_file")
+        raise PlaygroundError(
+            Sentence("{name} is empty.", name=name), Sentence("Check that this is the right file."), code="bad_file"
+        )
     lower = name.lower()
     if lower.endswith(".json") or (text.lstrip().startswith("{") and not lower.endswith((".yaml", ".yml"))):
         return parse_json(name, text)
@@ -328,7 +339,7 @@ def _is_code(name: str, text: str) -> bool:
 
 
 def _exporter(target: str) -> ModuleType:
-    return extension(exporters.PACKAGE, target, "export target")
+    return extension(exporters.PACKAGE, target, Sentence("export target"))
 
 
 class _NoOptions(BaseModel, extra="forbid"):

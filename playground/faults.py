@@ -10,7 +10,8 @@ MOST = 5
 
 _KNOWN: dict[str, Sentence] = {
     "extra_forbidden": Sentence("is not a known key"),
-    "missing": Sentence("field required"),
+    "missing": Sentence("is missing"),
+    "model_type": Sentence("must be a mapping of keys to values"),
     "greater_than": Sentence("input should be greater than {gt}"),
     "greater_than_equal": Sentence("input should be greater than or equal to {ge}"),
     "less_than": Sentence("input should be less than {lt}"),

@@ -45,6 +45,7 @@ MAY_KNOW = {
     "playground.importers": (
         "playground.errors",
         "playground.sentence",
+        "playground.faults",
         "playground.config",
         "playground.registry",
         "playground.exporters",

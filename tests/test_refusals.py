@@ -13,11 +13,13 @@ from playground.config import SamplingParams, checked, config_error
 from playground.engines._child import translated
 from playground.errors import PlaygroundError
 from playground.events import Loading, RunFinished, RunStarted
+from playground.exchange import import_text
 from playground.metrics import RunResult
 from playground.models import catalogue, cause_and_fix, inspect
 from playground.sentence import Sentence
 from playground.settings import Settings
 from playground.ui import bench_view, pair_view, train_view
+from playground.ui.export_tab import refusal, shown_import
 from playground.ui.pair_words import finding_html
 from playground.ui.problems import told
 from playground.ui.sentences import CHINESE, chinese, found_again, said_html, texts
@@ -250,3 +252,12 @@ def test_a_sentence_inside_a_finding_is_in_the_readers_language() -> None:
     html = finding_html(found)
     assert HAN.search(html)
     assert "没有分词器。请再试。" in html
+
+
+def test_what_cannot_be_exported_or_imported_is_said_in_both_languages() -> None:
+    shown = refusal(REFUSED)
+    assert shown["error"]["zh-CN"] + shown["hint"]["zh-CN"] == IN_CHINESE
+    html, preset, _ = shown_import(lambda: import_text("x.yaml", "name: a\nconfig: {sampling: {temperature: hot}}\n"))
+    assert preset is None
+    assert "x.yaml，第 2 行，config.sampling.temperature：应为数字" in html
+    assert "x.yaml, line 2, config.sampling.temperature: input should be a valid number" in html

@@ -8,6 +8,7 @@ from playground.config import Preset
 from playground.errors import PlaygroundError
 from playground.exporters import llama_cpp, sglang, tensorrt_llm, vllm
 from playground.exporters._server import Server
+from playground.sentence import Sentence
 
 Inside = Literal["vllm", "tensorrt_llm", "sglang", "llama_cpp"]
 
@@ -38,8 +39,10 @@ def inside(preset: Preset, options: ContainerOptions) -> Server:
     server = _SERVERS[options.program](preset)
     if options.devices and options.devices < server.devices:
         raise PlaygroundError(
-            f"The server needs {server.devices} GPUs and would get {options.devices}.",
-            "Reserve as many as the parallel sizes need, or lower those.",
+            Sentence(
+                "The server needs {needed} GPUs and would get {given}.", needed=server.devices, given=options.devices
+            ),
+            Sentence("Reserve as many as the parallel sizes need, or lower those."),
             code="bad_config",
         )
     return server

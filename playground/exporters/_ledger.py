@@ -209,7 +209,9 @@ def put_model(books: Ledger, name: str, reference: str, key: str, gguf: Sentence
 def no_flag(reference: str) -> None:
     if reference.startswith("-"):
         raise PlaygroundError(
-            f"A model called “{reference[:60]}” would be taken for a flag.", "Name its folder.", code="not_expressible"
+            Sentence("A model called “{name}” would be taken for a flag.", name=reference[:60]),
+            Sentence("Name its folder."),
+            code="not_expressible",
         )
 
 
@@ -225,11 +227,15 @@ def method_of(spec: Speculation) -> str:
 
 def no_such_method(system: str, method: str, has: Iterable[str]) -> PlaygroundError:
     return PlaygroundError(
-        f"{system} has no drafting method like {method}.",
-        f"Choose one it has: {', '.join(has)}.",
+        Sentence("{system} has no drafting method like {method}.", system=system, method=method),
+        Sentence("Choose one it has: {known}.", known=", ".join(has)),
         code="not_expressible",
     )
 
 
 def needs_draft(method: str) -> PlaygroundError:
-    return PlaygroundError(f"Method {method} needs a draft model.", "Name one (--draft).", code="not_expressible")
+    return PlaygroundError(
+        Sentence("Method {method} needs a draft model.", method=method),
+        Sentence("Name one (--draft)."),
+        code="not_expressible",
+    )

@@ -42,7 +42,7 @@ _GGUF = Sentence("vLLM's GGUF support is experimental: name a safetensors model 
 
 
 def checked_serve(books: Ledger) -> ServeConfig:
-    return checked(ServeConfig, books.values, where="the vLLM configuration of this preset")
+    return checked(ServeConfig, books.values, where=Sentence("the vLLM configuration of this preset"))
 
 
 def translate(preset: Preset, *, cap_max_tokens: bool = False) -> Ledger:
@@ -85,8 +85,11 @@ def _engine(config: RunConfig, out: Ledger) -> None:
 def _sampling(sampling: SamplingParams, out: Ledger, cap_max_tokens: bool) -> None:
     if sampling.temperature > 2:
         raise PlaygroundError(
-            f"vLLM takes no temperature above 2, and this preset's is {sampling.temperature:g}.",
-            "Lower it.",
+            Sentence(
+                "vLLM takes no temperature above 2, and this preset's is {temperature:g}.",
+                temperature=sampling.temperature,
+            ),
+            Sentence("Lower it."),
             code="not_expressible",
         )
     if 0 < sampling.temperature < LEAST_TEMPERATURE:

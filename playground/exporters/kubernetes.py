@@ -58,8 +58,8 @@ def export(preset: Preset, options: Options | None = None) -> Export:
     options = options or Options()
     if options.flavour != "plain" and options.program != "vllm":
         raise PlaygroundError(
-            f"The chart {options.flavour} runs vLLM only.",
-            "Choose program vllm, or flavour plain.",
+            Sentence("The chart {chart} runs vLLM only.", chart=options.flavour),
+            Sentence("Choose program vllm, or flavour plain."),
             code="not_expressible",
         )
     server = inside(preset, options)
@@ -82,7 +82,9 @@ def export(preset: Preset, options: Options | None = None) -> Export:
         case _:
             documents, file = [llm_d(preset, server, count)], f"{preset.name}.values.yaml"
             if "{{" in preset.config.target:
-                raise PlaygroundError("A chart would take {{ for a template.", "Rename the model.", code="bad_config")
+                raise PlaygroundError(
+                    Sentence("A chart would take {{ for a template."), Sentence("Rename the model."), code="bad_config"
+                )
             losses += [_SIZES] if not is_path(preset.config.target) else [_SIZES, _HUB]
             notes = [_LLM_D_SECRET]
             command = f"helm install {preset.name} llm-d-modelservice/llm-d-modelservice -f {file}"

@@ -59,7 +59,7 @@ def _serve(preset: Preset) -> tuple[Ledger, dict[str, Any]]:
             "approximated",
             Sentence("a preset file holds one stop string, the first; the command line holds all {n}", n=len(stops)),
         )
-    return books, written(checked(Serve, books.values, where="the llama.cpp configuration of this preset"))
+    return books, written(checked(Serve, books.values, where=Sentence("the llama.cpp configuration of this preset")))
 
 
 def _server(preset: Preset, books: Ledger, serve: dict[str, Any]) -> Server:
@@ -98,8 +98,8 @@ def ini(name: str, serve: dict[str, Any]) -> str:
         text = str(value).lower() if isinstance(value, bool) else str(value[0] if isinstance(value, list) else value)
         if any(not c.isprintable() or c in ";#" for c in text) or text != text.strip():
             raise PlaygroundError(
-                f"{key} is {text[:60]!r}, which a llama.cpp preset file cannot hold.",
-                "Name it without ;, # and line ends.",
+                Sentence("{key} is {text}, which a llama.cpp preset file cannot hold.", key=key, text=repr(text[:60])),
+                Sentence("Name it without ;, # and line ends."),
                 code="not_expressible",
             )
         lines.append(f"{key} = {text}")

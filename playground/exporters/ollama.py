@@ -47,7 +47,9 @@ def translate(preset: Preset) -> Ledger:
     config, books = preset.config, Ledger(preset, "Ollama")
     put_engine(books)
     if re.search(r"\s", config.target):
-        raise PlaygroundError("Ollama's FROM takes no name with spaces.", "Rename the model.", code="not_expressible")
+        raise PlaygroundError(
+            Sentence("Ollama's FROM takes no name with spaces."), Sentence("Rename the model."), code="not_expressible"
+        )
     books.put("target", config.target, "FROM")
     if is_path(config.target) and not books.named("target"):
         reason = Sentence("this is a place on the machine it was measured on: name the one there")
@@ -90,10 +92,10 @@ def _speculation(spec: Speculation | None, books: Ledger) -> None:
         books.put("speculation", 0, "draft_num_predict")
         return
     if method_of(spec) != "mtp":
-        what = "names no draft model" if spec.model else "has no such method"
+        what = Sentence("names no draft model") if spec.model else Sentence("has no such method")
         raise PlaygroundError(
-            f"Ollama cannot draft by {spec.method}: its Modelfile {what}.",
-            "Export a preset without speculation or with method mtp, or choose llama.cpp.",
+            Sentence("Ollama cannot draft by {method}: its Modelfile {what}.", method=spec.method, what=what),
+            Sentence("Export a preset without speculation or with method mtp, or choose llama.cpp."),
             code="not_expressible",
         )
     books.say("speculation.method", "draft_num_predict, with the prediction layers of the model itself")

@@ -68,7 +68,7 @@ def server(preset: Preset) -> Server:
 
 def _serve(preset: Preset) -> tuple[dict[str, object], Ledger]:
     books = translate(preset)
-    return written(checked(Serve, books.values, where="the SGLang configuration of this preset")), books
+    return written(checked(Serve, books.values, where=Sentence("the SGLang configuration of this preset"))), books
 
 
 def translate(preset: Preset) -> Ledger:

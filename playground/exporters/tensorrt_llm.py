@@ -70,7 +70,7 @@ def server(preset: Preset, options: Options | None = None) -> Server:
     dialect = (options or Options()).dialect
     books = translate(preset, dialect)
     schema = SCHEMAS[dialect]
-    where = f"the TensorRT-LLM {dialect} configuration of this preset"
+    where = Sentence("the TensorRT-LLM {dialect} configuration of this preset", dialect=dialect)
     serve = written(checked(schema, books.values, where=where))
     text = to_yaml(serve)
     assert written(checked(schema, yaml.safe_load(text), where=where)) == serve, "the file says something else"

@@ -86,7 +86,7 @@ def _package(name: str) -> Loss:
 
 def _check(text: str, serve: dict[str, Any]) -> None:
     """Reads the file as vLLM will and holds it against the schema."""
-    again = checked(ServeConfig, yaml.safe_load(text), where="the vLLM file of this preset")
+    again = checked(ServeConfig, yaml.safe_load(text), where=Sentence("the vLLM file of this preset"))
     assert written(again) == serve, "the written file does not say what was meant"
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from playground.errors import PlaygroundError
+from playground.sentence import Sentence
 
 MAX_CODE = 100_000
 """Characters of a command or snippet."""
@@ -15,7 +16,7 @@ Flag = tuple[str, str | list[str] | bool]
 
 
 def wrong(name: str, problem: str, hint: str) -> PlaygroundError:
-    return PlaygroundError(f"{name} {problem}.", hint, code="bad_file")
+    return PlaygroundError(Sentence("{name} {problem}.", name=name, problem=problem), hint, code="bad_file")
 
 
 def uncommented(text: str) -> str:
@@ -36,7 +37,9 @@ def words(name: str, text: str) -> list[str]:
         PlaygroundError: too long, or quotes that do not match.
     """
     if len(text) > MAX_CODE:
-        raise wrong(name, f"is longer than {MAX_CODE:,} characters", "Paste the command alone.")
+        raise wrong(
+            name, Sentence("is longer than {most:,} characters", most=MAX_CODE), Sentence("Paste the command alone.")
+        )
     return [Operator(token) if kind == "operator" else _word(name, token) for kind, token in _tokens(text)]
 
 
@@ -78,7 +81,7 @@ def _word(name: str, token: str) -> str:
             case "plain":
                 parts.append(piece)
             case "open":
-                raise wrong(name, "is no shell command: no closing quotation", "Check its quotes.")
+                raise wrong(name, Sentence("is no shell command: no closing quotation"), Sentence("Check its quotes."))
     return "".join(parts)
 
 

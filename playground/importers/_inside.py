@@ -29,7 +29,9 @@ def words_of(value: object, where: str) -> list[str]:
         try:
             return shlex.split(value)
         except ValueError:
-            raise PlaygroundError(f"{where} opens a quote and does not close it.", "Check its quotes.") from None
+            raise PlaygroundError(
+                Sentence("{where} opens a quote and does not close it.", where=where), Sentence("Check its quotes.")
+            ) from None
     return [str(item) for item in value] if isinstance(value, list) else []
 
 
@@ -65,7 +67,10 @@ def read_command(name: str, text: str, files: Mapping[str, str], *, keep_lossy: 
             beside = content if module is llama_cpp else parse_yaml(f"{name}, {wanted}", content)
         found: Imported = module.read(name, text, keep_lossy=keep_lossy, beside=beside)
         return found
-    raise PlaygroundError(f"{name}: starts no server we know.", "Known are vLLM, SGLang, TensorRT-LLM and llama.cpp.")
+    raise PlaygroundError(
+        Sentence("{name}: starts no server we know.", name=name),
+        Sentence("Known are vLLM, SGLang, TensorRT-LLM and llama.cpp."),
+    )
 
 
 def told(imported: Imported, *sentences: Sentence) -> Imported:

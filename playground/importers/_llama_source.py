@@ -8,6 +8,7 @@ from typing import Any
 from playground.errors import PlaygroundError
 from playground.importers import _command as command
 from playground.importers._yaml import Located
+from playground.sentence import Sentence
 
 ALIASES = {
     "m": "model", "hf": "hf_repo", "hfr": "hf_repo", "hff": "hf_file", "c": "ctx_size", "np": "parallel",
@@ -49,7 +50,7 @@ def from_command(name: str, text: str) -> dict[str, Any]:
     words = command.words(name, text)
     start = next((i + 1 for i, word in enumerate(words) if _PROGRAM.search(word)), None)
     if start is None:
-        raise command.wrong(name, "holds no llama-server command", "Paste the whole command.")
+        raise command.wrong(name, Sentence("holds no llama-server command"), Sentence("Paste the whole command."))
     found = {
         key: value
         for word in words[:start]
@@ -59,7 +60,11 @@ def from_command(name: str, text: str) -> dict[str, Any]:
     flagged: dict[str, Any] = {}
     for flag, value in command.flags(command.one_command(words, start), _is_flag):
         if not flag:
-            raise command.wrong(name, f"has {str(value)[:40]!r} without a flag", "llama-server takes flags only.")
+            raise command.wrong(
+                name,
+                Sentence("has {value} without a flag", value=repr(str(value)[:40])),
+                Sentence("llama-server takes flags only."),
+            )
         key = canonical(flag)
         if value is True and key.startswith("no_"):
             key, value = key.removeprefix("no_"), False
@@ -67,7 +72,7 @@ def from_command(name: str, text: str) -> dict[str, Any]:
             items = value if isinstance(value, list) else [value]
             flagged[key] = [*flagged.get(key, []), *items]
         elif key in flagged and flagged[key] != value:
-            raise command.wrong(name, f"gives {flag} twice", "Keep one of them.")
+            raise command.wrong(name, Sentence("gives {flag} twice", flag=flag), Sentence("Keep one of them."))
         else:
             flagged[key] = value
     return found | flagged
@@ -102,21 +107,35 @@ def from_ini(name: str, text: str) -> tuple[dict[str, Any], list[str]]:
         if body.startswith("[") and body.endswith("]"):
             title = body[1:-1].strip()
             if title in sections and title:
-                raise _bad(name, number, f"the section {body[:60]} is given twice", "Keep one of them.")
+                raise _bad(
+                    name,
+                    number,
+                    Sentence("the section {section} is given twice", section=body[:60]),
+                    Sentence("Keep one of them."),
+                )
             current = sections.setdefault(title, Located())
             continue
         key, equals, value = body.partition("=")
         if not equals or not key.strip():
-            raise _bad(name, number, f"{body[:40]!r} is no `key = value`", "Correct the line.")
+            raise _bad(
+                name,
+                number,
+                Sentence("{text} is no `key = value`", text=repr(body[:40])),
+                Sentence("Correct the line."),
+            )
         plain = canonical(key.strip())
         if plain in current:
-            raise _bad(name, number, f"{key.strip()[:60]} is given twice", "Keep one of them.")
+            raise _bad(
+                name, number, Sentence("{key} is given twice", key=key.strip()[:60]), Sentence("Keep one of them.")
+            )
         value = value.strip()
         current[plain] = {"true": True, "false": False}.get(value.lower(), value)
         current.lines[plain] = number
     models = [title for title in sections if title not in ("", "*")]
     if not models:
-        raise PlaygroundError(f"{name}: names no model.", "Add a [section] for one.", code="bad_config")
+        raise PlaygroundError(
+            Sentence("{name}: names no model.", name=name), Sentence("Add a [section] for one."), code="bad_config"
+        )
     chosen, shared = sections[models[0]], sections.get("*", Located())
     merged = Located(shared | chosen)
     merged.lines = shared.lines | chosen.lines
@@ -128,4 +147,6 @@ def from_ini(name: str, text: str) -> tuple[dict[str, Any], list[str]]:
 
 
 def _bad(name: str, line: int, problem: str, hint: str) -> PlaygroundError:
-    return PlaygroundError(f"{name}, line {line}: {problem}.", hint, code="bad_file")
+    return PlaygroundError(
+        Sentence("{name}, line {line}: {problem}.", name=name, line=line, problem=problem), hint, code="bad_file"
+    )

@@ -47,7 +47,11 @@ class Reading:
         for key, value in raw.items():
             plain = key.replace("-", "_")
             if plain in self.values:
-                raise PlaygroundError(f"{self.place(key)}: is given twice.", "Keep one of them.", code="bad_config")
+                raise PlaygroundError(
+                    Sentence("{place}: is given twice.", place=self.place(key)),
+                    Sentence("Keep one of them."),
+                    code="bad_config",
+                )
             self.values[plain] = value
 
     def rename(self, names: Mapping[str, str], why: Sentence | None = None) -> None:
@@ -58,8 +62,14 @@ class Reading:
             value = self.values.pop(old)
             if new in self.values and str(self.values[new]) != str(value):
                 raise PlaygroundError(
-                    f"{self.place(old)}: is {value!r:.60}, but {new} is {self.values[new]!r:.60}.",
-                    "Keep one of them.",
+                    Sentence(
+                        "{place}: is {value}, but {other} is {held}.",
+                        place=self.place(old),
+                        value=f"{value!r:.60}",
+                        other=new,
+                        held=f"{self.values[new]!r:.60}",
+                    ),
+                    Sentence("Keep one of them."),
                     code="bad_config",
                 )
             self.values[new] = value
@@ -94,11 +104,15 @@ class Reading:
             number = int(str(value)[:MAX_NUMBER])
         except ValueError:
             raise PlaygroundError(
-                f"{self.place(key)}: {value!r:.40} is no whole number.", "Correct it.", code="bad_config"
+                Sentence("{place}: {value} is no whole number.", place=self.place(key), value=f"{value!r:.40}"),
+                Sentence("Correct it."),
+                code="bad_config",
             ) from None
         if least is not None and number < least:
             raise PlaygroundError(
-                f"{self.place(key)}: {number} is less than {least}.", "Correct it, or leave it out.", code="bad_config"
+                Sentence("{place}: {number} is less than {least}.", place=self.place(key), number=number, least=least),
+                Sentence("Correct it, or leave it out."),
+                code="bad_config",
             )
         return number
 
@@ -113,8 +127,8 @@ class Reading:
             value = parse_json(f"{self.name}, {key}", value)
         if not isinstance(value, dict):
             raise PlaygroundError(
-                f"{self.place(key)}: must be a mapping of keys to values.",
-                "Write it as nested YAML.",
+                Sentence("{place}: must be a mapping of keys to values.", place=self.place(key)),
+                Sentence("Write it as nested YAML."),
                 code="bad_config",
             )
         found = Located({inner.replace("-", "_"): item for inner, item in value.items()})
@@ -128,7 +142,9 @@ class Reading:
             close = difflib.get_close_matches(key, ours, n=1, cutoff=0.85) if key not in servers else []
             if close and key not in ours:
                 raise PlaygroundError(
-                    f"{self.place(key)}: is not a known key.", f"Did you mean {close[0]}?", code="bad_config"
+                    Sentence("{place}: is not a known key.", place=self.place(key)),
+                    Sentence("Did you mean {close}?", close=close[0]),
+                    code="bad_config",
                 )
         mine = sorted(key for key in self.values if key in servers)
         strange = sorted(key for key in self.values if key not in servers)
@@ -182,8 +198,8 @@ def refuse_lossy(place: str, what: str, *, keep: bool) -> None:
     """Raises PlaygroundError unless `keep`."""
     if not keep:
         raise PlaygroundError(
-            f"{place}: {what}, which changes the output.",
-            "Remove it, or import it knowingly (--keep-lossy).",
+            Sentence("{place}: {what}, which changes the output.", place=place, what=what),
+            Sentence("Remove it, or import it knowingly (--keep-lossy)."),
             code="changes_output",
         )
 
@@ -276,7 +292,9 @@ def _has(source: Any, key: str) -> bool:
 
 def without_value(where: str) -> PlaygroundError:
     return PlaygroundError(
-        f"{where}: is given without a value.", "Write the value, or leave it out.", code="bad_config"
+        Sentence("{where}: is given without a value.", where=where),
+        Sentence("Write the value, or leave it out."),
+        code="bad_config",
     )
 
 
@@ -285,7 +303,11 @@ def text_of(value: Any, where: str) -> str | None:
     if value is True:
         raise without_value(where)
     if value is not None and not isinstance(value, str):
-        raise PlaygroundError(f"{where}: must be text.", "Write one name, in quotes if need be.", code="bad_config")
+        raise PlaygroundError(
+            Sentence("{where}: must be text.", where=where),
+            Sentence("Write one name, in quotes if need be."),
+            code="bad_config",
+        )
     return value or None
 
 
@@ -308,4 +330,6 @@ def place(name: str, raw: Mapping[str, Any], key: str) -> str:
         plain = key.replace("-", "_")
         key = next((spelled for spelled in raw if spelled.replace("-", "_") == plain), key)
     line = line_of(raw, [key])
-    return f"{name}, " + (f"line {line}, " if line else "") + key[:60]
+    if line:
+        return Sentence("{name}, line {line}, {key}", name=name, line=line, key=key[:60])
+    return Sentence("{name}, {key}", name=name, key=key[:60])

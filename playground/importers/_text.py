@@ -7,6 +7,7 @@ import stat
 from pathlib import Path, PurePath
 
 from playground.errors import PlaygroundError
+from playground.sentence import Sentence
 
 MAX_BYTES = 1_000_000
 """A preset or a server's config is a page of text; more is a mistake or an attack."""
@@ -23,26 +24,32 @@ def read_file(path: Path, *, limit: int = MAX_BYTES) -> bytes:
     try:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
-            kind = "a folder" if stat.S_ISDIR(mode) else "no ordinary file"
-            raise PlaygroundError(f"{path} is {kind}.", "Name a file.", code="bad_file")
+            kind = Sentence("a folder") if stat.S_ISDIR(mode) else Sentence("no ordinary file")
+            raise PlaygroundError(
+                Sentence("{path} is {kind}.", path=path, kind=kind), Sentence("Name a file."), code="bad_file"
+            )
         with path.open("rb") as file:
             content = file.read(limit + 1)
     except OSError as error:
         why = (error.strerror or str(error)).lower()
-        hint = _FIXES.get(error.errno or 0, "Copy it to another place and name that.")
-        raise PlaygroundError(f"{path} cannot be read: {why}.", hint, code="bad_file") from None
+        hint = _FIXES.get(error.errno or 0, Sentence("Copy it to another place and name that."))
+        raise PlaygroundError(
+            Sentence("{path} cannot be read: {why}.", path=path, why=why), hint, code="bad_file"
+        ) from None
     except ValueError:  # a NUL byte in the name
-        raise PlaygroundError("The file's name is not valid.", "Check the name.", code="bad_file") from None
+        raise PlaygroundError(
+            Sentence("The file's name is not valid."), Sentence("Check the name."), code="bad_file"
+        ) from None
     check_size(str(path), len(content), limit=limit)
     return content
 
 
 _FIXES = {
-    errno.ENOENT: "Check the name and the folder it is looked for in.",
-    errno.ENOTDIR: "Check the name: a part of it that should be a folder is a file.",
-    errno.EACCES: "Let this user read it (chmod u+r), or give its text on standard input: `import -`.",
-    errno.ELOOP: "Its links lead in a circle: name the file itself.",
-    errno.ENAMETOOLONG: "Check the name.",
+    errno.ENOENT: Sentence("Check the name and the folder it is looked for in."),
+    errno.ENOTDIR: Sentence("Check the name: a part of it that should be a folder is a file."),
+    errno.EACCES: Sentence("Let this user read it (chmod u+r), or give its text on standard input: `import -`."),
+    errno.ELOOP: Sentence("Its links lead in a circle: name the file itself."),
+    errno.ENAMETOOLONG: Sentence("Check the name."),
 }
 
 
@@ -54,10 +61,13 @@ def in_words(name: str) -> str:
 
 def check_size(name: str, size: int, *, limit: int = MAX_BYTES) -> None:
     if size > limit:
-        usual = " A configuration is a few kilobytes." if limit == MAX_BYTES else ""
+        what = Sentence("{name} is larger than {mb:g} MB.", name=name, mb=limit / 1e6)
+        if limit == MAX_BYTES:
+            usual = Sentence("A configuration is a few kilobytes.")
+            what = Sentence("{what} {fix}", what=what, fix=usual)
         raise PlaygroundError(
-            f"{name} is larger than {limit / 1e6:g} MB.{usual}",
-            "Check that this is the right file.",
+            what,
+            Sentence("Check that this is the right file."),
             code="too_large",
         )
 
@@ -79,13 +89,15 @@ def decode(name: str, content: bytes | str, *, limit: int = MAX_BYTES) -> str:
         except UnicodeDecodeError as error:
             line = content[: error.start].count(b"\n") + 1
             raise PlaygroundError(
-                f"{name}, line {line}: not UTF-8 text.", "Save the file as UTF-8.", code="bad_file"
+                Sentence("{name}, line {line}: not UTF-8 text.", name=name, line=line),
+                Sentence("Save the file as UTF-8."),
+                code="bad_file",
             ) from None
     if "\0" in text:
         line = text[: text.index("\0")].count("\n") + 1
         raise PlaygroundError(
-            f"{name}, line {line}: holds a NUL byte, so this is no text file.",
-            "Check that this is the right file.",
+            Sentence("{name}, line {line}: holds a NUL byte, so this is no text file.", name=name, line=line),
+            Sentence("Check that this is the right file."),
             code="bad_file",
         )
     return text

@@ -11,6 +11,7 @@ from typing import Any
 
 from playground.importers import _command as command
 from playground.importers._command import wrong
+from playground.sentence import Sentence
 
 ENGINES = ("LLM", "AsyncLLM", "LLMEngine", "AsyncLLMEngine", "EngineArgs", "AsyncEngineArgs")
 SHORT = {
@@ -49,7 +50,7 @@ def from_command(name: str, text: str) -> dict[str, Any]:
         flag = next((i for i, word in enumerate(words) if word.startswith("--")), None)
         start = serve + 2 if serve is not None else flag
     if start is None:
-        raise wrong(name, "holds no `vllm serve` command", "Paste the whole command.")
+        raise wrong(name, Sentence("holds no `vllm serve` command"), Sentence("Paste the whole command."))
     found: dict[str, Any] = {}
     for key, value in _flags(command.one_command(words, start)):
         _put(name, found, key, value)
@@ -78,12 +79,16 @@ def _put(name: str, found: dict[str, Any], key: str, value: Any) -> None:
         outer = "model"
     if not dot:
         if outer in found and found[outer] != value:
-            raise wrong(name, f"gives --{key} twice", "Keep one of them.")
+            raise wrong(name, Sentence("gives --{key} twice", key=key), Sentence("Keep one of them."))
         found[outer] = value
         return
     branch = found.setdefault(outer, {})
     if not isinstance(branch, dict):
-        raise wrong(name, f"gives --{outer.replace('_', '-')} whole and in parts", "Keep one of them.")
+        raise wrong(
+            name,
+            Sentence("gives --{key} whole and in parts", key=outer.replace("_", "-")),
+            Sentence("Keep one of them."),
+        )
     branch[inner] = value
 
 
@@ -97,7 +102,7 @@ def from_python(name: str, text: str) -> tuple[dict[str, Any], list[str]]:
     reader = Literals(tree)
     engine = next((call for call in calls if called(call) in ENGINES and (call.args or call.keywords)), None)
     if engine is None:
-        raise wrong(name, "holds no LLM(...) call", "Paste the call with its keywords.")
+        raise wrong(name, Sentence("holds no LLM(...) call"), Sentence("Paste the call with its keywords."))
     found = reader.keywords(engine)
     if engine.args:
         found.setdefault("model", reader.value("model", engine.args[0]))
@@ -115,15 +120,19 @@ def from_python(name: str, text: str) -> tuple[dict[str, Any], list[str]]:
 def parsed(name: str, text: str) -> tuple[ast.Module, list[ast.Call]]:
     """The tree of a snippet and every call in it. Raises PlaygroundError where it is no Python."""
     if len(text) > command.MAX_CODE:
-        raise wrong(name, f"is longer than {command.MAX_CODE:,} characters", "Paste the call alone.")
+        raise wrong(
+            name,
+            Sentence("is longer than {most:,} characters", most=command.MAX_CODE),
+            Sentence("Paste the call alone."),
+        )
     try:
         tree = ast.parse(text)
         calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     except SyntaxError as error:
-        line = f", line {error.lineno}" if error.lineno else ""
-        raise wrong(f"{name}{line}", "is no Python", "Paste whole statements.") from None
+        place = Sentence("{name}, line {line}", name=name, line=error.lineno) if error.lineno else name
+        raise wrong(place, Sentence("is no Python"), Sentence("Paste whole statements.")) from None
     except (ValueError, RecursionError, MemoryError):
-        raise wrong(name, "is nested too deeply", "Paste the call alone.") from None
+        raise wrong(name, Sentence("is nested too deeply"), Sentence("Paste the call alone.")) from None
     return tree, calls
 
 

@@ -89,11 +89,17 @@ def _lossy(name: str, values: Values, inner: Values, keep: bool) -> None:
     """Typical acceptance took tokens the target would not have chosen: whoever had it must know that it is gone."""
     for found, key in ((values, LOSSY), (inner, "acceptance_method")):
         if str(found.get(key, "")).startswith("typical"):
-            what = f"{key} {found[key]!s:.40} accepted tokens that the target would not choose"
+            what = Sentence(
+                "{key} {value} accepted tokens that the target would not choose", key=key, value=f"{found[key]!s:.40}"
+            )
             if not keep:
                 raise PlaygroundError(
-                    f"{name}: {what}; vLLM has exact acceptance only by now, so its output will be another.",
-                    "Remove it, or import it knowingly (--keep-lossy), with exact acceptance in its place.",
+                    Sentence(
+                        "{name}: {what}; vLLM has exact acceptance only by now, so its output will be another.",
+                        name=name,
+                        what=what,
+                    ),
+                    Sentence("Remove it, or import it knowingly (--keep-lossy), with exact acceptance in its place."),
                     code="changes_output",
                 )
 
@@ -106,8 +112,8 @@ def _synthetic(name: str, inner: Values, keep: bool, said: list[Sentence]) -> No
         return
     if not keep:
         raise PlaygroundError(
-            f"{name}: synthetic acceptance writes text that is wrong on purpose, to time a server.",
-            "Remove rejection_sample_method and the synthetic_* keys, or import without them (--keep-lossy).",
+            Sentence("{name}: synthetic acceptance writes text that is wrong on purpose, to time a server.", name=name),
+            Sentence("Remove rejection_sample_method and the synthetic_* keys, or import without them (--keep-lossy)."),
             code="changes_output",
         )
     for key in keys:
@@ -139,8 +145,15 @@ def _speculative_model(name: str, model: Any, inner: Values, said: list[Sentence
 def _move(name: str, value: Any, old: str, new: str, inner: Values, said: list[Sentence]) -> None:
     if new in inner and str(inner[new]) != str(value):
         raise PlaygroundError(
-            f"{name}: {old} is {value!r:.60}, but {new} of speculative_config is {inner[new]!r:.60}.",
-            "Keep one of them.",
+            Sentence(
+                "{name}: {old} is {value}, but {new} of speculative_config is {held}.",
+                name=name,
+                old=old,
+                value=f"{value!r:.60}",
+                new=new,
+                held=f"{inner[new]!r:.60}",
+            ),
+            Sentence("Keep one of them."),
             code="bad_config",
         )
     inner[new] = value

@@ -14,7 +14,9 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from playground.errors import PlaygroundError
+from playground.faults import MOST, words
 from playground.importers._text import check_size, decode
+from playground.sentence import SEMICOLON, Sentence, joined
 
 try:
     from yaml import CSafeLoader as _Loader
@@ -56,7 +58,7 @@ def parse_yaml(name: str, content: bytes | str) -> object:
     """
     documents = parse_documents(name, content)
     if len(documents) != 1:
-        _refuse(name, 1, "holds more than one YAML document", "Give one.")
+        _refuse(name, 1, Sentence("holds more than one YAML document"), Sentence("Give one."))
     return documents[0]
 
 
@@ -69,11 +71,16 @@ def parse_documents(name: str, content: bytes | str) -> list[object]:
         nodes = list(yaml.compose_all(text, Loader=_Loader))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        _broken(name, text, mark.line + 1 if mark else 1, error.problem or "this is not YAML", "YAML")
+        _broken(name, text, mark.line + 1 if mark else 1, error.problem or Sentence("this is not YAML"), "YAML")
     except yaml.YAMLError as error:
-        _refuse(name, 1, str(error).splitlines()[0], "Correct the YAML.")
+        _refuse(name, 1, str(error).splitlines()[0], Sentence("Correct the YAML."))
     if not nodes or len(nodes) > MAX_DOCUMENTS:
-        _refuse(name, 1, "holds no YAML document" if not nodes else "holds more documents than we read", "Give one.")
+        _refuse(
+            name,
+            1,
+            Sentence("holds no YAML document") if not nodes else Sentence("holds more documents than we read"),
+            Sentence("Give one."),
+        )
     return [_build(name, node, _Loader("")) for node in nodes]
 
 
@@ -86,23 +93,44 @@ def parse_json(name: str, content: bytes | str) -> object:
         found: dict[str, Any] = {}
         for key, value in items:
             if key in found:
-                raise PlaygroundError(f"{name}: the key “{key}” is given twice.", "Keep one of them.", code="bad_file")
+                raise PlaygroundError(
+                    Sentence("{name}: the key “{key}” is given twice.", name=name, key=key),
+                    Sentence("Keep one of them."),
+                    code="bad_file",
+                )
             found[key] = value
         return found
 
     def constant(value: str) -> NoReturn:
-        raise PlaygroundError(f"{name}: {value} is no number.", "Write a finite number.", code="bad_file")
+        raise PlaygroundError(
+            Sentence("{name}: {value} is no number.", name=name, value=value),
+            Sentence("Write a finite number."),
+            code="bad_file",
+        )
 
     try:
         data = json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
     except json.JSONDecodeError as error:
-        _broken(name, text, error.lineno, f"{error.msg.lower()} (column {error.colno})", "JSON")
+        _broken(
+            name,
+            text,
+            error.lineno,
+            Sentence("{why} (column {column})", why=error.msg.lower(), column=error.colno),
+            "JSON",
+        )
     except RecursionError:
-        _refuse(name, 1, "is nested too deeply", "Check that this is the right file.")
+        _refuse(name, 1, Sentence("is nested too deeply"), Sentence("Check that this is the right file."))
     except ValueError:  # an integer of thousands of digits
-        _refuse(name, 1, "holds a number of thousands of digits", "Write a number of ordinary size.")
+        _refuse(
+            name, 1, Sentence("holds a number of thousands of digits"), Sentence("Write a number of ordinary size.")
+        )
     if any(depth > MAX_DEPTH for depth in _depths(data)):
-        _refuse(name, 1, f"is nested deeper than {MAX_DEPTH} levels", "Check that this is the right file.")
+        _refuse(
+            name,
+            1,
+            Sentence("is nested deeper than {most} levels", most=MAX_DEPTH),
+            Sentence("Check that this is the right file."),
+        )
     return data
 
 
@@ -115,9 +143,11 @@ def checked_document(model: type[M], data: object, name: str, *, strict: bool | 
     try:
         return model.model_validate(data, strict=strict)
     except ValidationError as error:
-        problems = [_problem(item, data) for item in error.errors()[:5]]
+        problems = [_problem(item, data) for item in error.errors()[:MOST]]
     raise PlaygroundError(
-        f"{name}, {'; '.join(problems)}.", "Correct the named value and try again.", code="bad_config"
+        Sentence("{name}, {faults}.", name=name, faults=joined(problems, SEMICOLON)),
+        Sentence("Correct the named value and try again."),
+        code="bad_config",
     )
 
 
@@ -137,21 +167,18 @@ def line_of(data: object, path: Sequence[str | int]) -> int | None:
 def place(name: str, data: object, path: Sequence[str | int]) -> str:
     """ "file, line 3, a.b": how every error about a value begins."""
     line = line_of(data, path)
-    return f"{name}, " + (f"line {line}, " if line else "") + ".".join(map(str, path))
+    key = ".".join(map(str, path))
+    if line:
+        return Sentence("{name}, line {line}, {key}", name=name, line=line, key=key)
+    return Sentence("{name}, {key}", name=name, key=key)
 
 
-def _problem(item: Any, data: object) -> str:
-    path = item["loc"]
-    text = str(item["msg"]).removeprefix("Value error, ")
-    if item["type"] == "extra_forbidden":
-        text = "is not a known key"
-    elif item["type"] == "missing":
-        text = "is missing"
-    elif item["type"] == "model_type":
-        text = "must be a mapping of keys to values"
-    key = ".".join(map(str, path)) or "the document"
-    line = line_of(data, path)
-    return (f"line {line}, " if line else "") + f"{key}: {text[0].lower() + text[1:]}"
+def _problem(item: Any, data: object) -> Sentence:
+    path, fault = item["loc"], words(item)
+    key = ".".join(map(str, path)) or Sentence("the document")
+    if line := line_of(data, path):
+        return Sentence("line {line}, {key}: {fault}", line=line, key=key, fault=fault)
+    return Sentence("{key}: {fault}", key=key, fault=fault)
 
 
 def _inspect(name: str, text: str) -> None:
@@ -160,13 +187,20 @@ def _inspect(name: str, text: str) -> None:
     for event in yaml.parse(text, Loader=_Loader):
         line = event.start_mark.line + 1 if event.start_mark else 1
         if isinstance(event, yaml.AliasEvent):
-            _refuse(name, line, "aliases (*name) are not read", "Write the value out.")
+            _refuse(name, line, Sentence("aliases (*name) are not read"), Sentence("Write the value out."))
         if isinstance(event, (yaml.ScalarEvent, yaml.CollectionStartEvent)) and event.tag is not None:
-            _refuse(name, line, f"the tag {_shown(event.tag)} is not read", "Leave the tag out.")
+            _refuse(
+                name, line, Sentence("the tag {tag} is not read", tag=_shown(event.tag)), Sentence("Leave the tag out.")
+            )
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
-            _refuse(name, line, f"nested deeper than {MAX_DEPTH} levels", "Check that this is the right file.")
+            _refuse(
+                name,
+                line,
+                Sentence("nested deeper than {most} levels", most=MAX_DEPTH),
+                Sentence("Check that this is the right file."),
+            )
 
 
 def _build(name: str, node: yaml.Node, loader: Any) -> object:
@@ -177,11 +211,18 @@ def _build(name: str, node: yaml.Node, loader: Any) -> object:
             key_line = key_node.start_mark.line + 1
             if not isinstance(key_node, yaml.ScalarNode) or not _is_text(key_node):
                 shown = _shown(str(getattr(key_node, "value", ""))) if isinstance(key_node, yaml.ScalarNode) else "?"
-                _refuse(name, key_line, f"the key {shown} is not text", "Put the key in quotes.")
+                _refuse(
+                    name, key_line, Sentence("the key {key} is not text", key=shown), Sentence("Put the key in quotes.")
+                )
             key = str(key_node.value)
             if key in mapping:
                 first = mapping.lines[key]
-                _refuse(name, key_line, f"{_shown(key)} is given twice (first in line {first})", "Keep one of them.")
+                _refuse(
+                    name,
+                    key_line,
+                    Sentence("{key} is given twice (first in line {first})", key=_shown(key), first=first),
+                    Sentence("Keep one of them."),
+                )
             mapping.lines[key] = key_line
             mapping[key] = _build(name, value_node, loader)
         return mapping
@@ -195,9 +236,19 @@ def _build(name: str, node: yaml.Node, loader: Any) -> object:
             raise ValueError
         value = getattr(loader, constructor)(node)
     except (ValueError, OverflowError, IndexError):
-        _refuse(name, line, f"{_shown(str(node.value))} is no number we can read", "Write a plain decimal number.")
+        _refuse(
+            name,
+            line,
+            Sentence("{value} is no number we can read", value=_shown(str(node.value))),
+            Sentence("Write a plain decimal number."),
+        )
     if isinstance(value, float) and not math.isfinite(value):
-        _refuse(name, line, f"{_shown(str(node.value))} is no finite number", "Write a finite number.")
+        _refuse(
+            name,
+            line,
+            Sentence("{value} is no finite number", value=_shown(str(node.value))),
+            Sentence("Write a finite number."),
+        )
     return value
 
 
@@ -225,9 +276,16 @@ def _broken(name: str, text: str, line: int, problem: str, kind: str) -> NoRetur
     """A parser finds out at the end that something never ended, and names the line after the last."""
     last = max(1, len(text.rstrip().splitlines()))
     if line > last:
-        _refuse(name, last, f"the {kind} ends too early", "Check that the file is whole: a bracket or quote is open.")
-    _refuse(name, line, problem, f"Correct the {kind} there.")
+        _refuse(
+            name,
+            last,
+            Sentence("the {format} ends too early", format=kind),
+            Sentence("Check that the file is whole: a bracket or quote is open."),
+        )
+    _refuse(name, line, problem, Sentence("Correct the {format} there.", format=kind))
 
 
 def _refuse(name: str, line: int, problem: str, hint: str) -> NoReturn:
-    raise PlaygroundError(f"{name}, line {line}: {problem}.", hint, code="bad_file")
+    raise PlaygroundError(
+        Sentence("{name}, line {line}: {problem}.", name=name, line=line, problem=problem), hint, code="bad_file"
+    )

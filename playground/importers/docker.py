@@ -20,19 +20,24 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
     services = data.get("services") if isinstance(data, dict) else None
     found: list[tuple[str, str]] = []
     for title, service in services.items() if isinstance(services, dict) else ():
-        if isinstance(service, dict) and (text := _command(service, f"{name}: the command of service {title[:60]}")):
+        if isinstance(service, dict) and (text := _command(service, _where(name, title))):
             found.append((title, text))
     if not isinstance(services, dict) or not found:
-        names = ", ".join(title[:40] for title in list(services)[:8]) if isinstance(services, dict) else ""
+        held = ", ".join(title[:40] for title in list(services)[:8]) if isinstance(services, dict) else ""
+        names = held or Sentence("no service")
         raise PlaygroundError(
-            f"{name}: no service runs a server we know; it has {names or 'no service'}.",
-            "Known are vLLM, SGLang, TensorRT-LLM and llama.cpp.",
+            Sentence("{name}: no service runs a server we know; it has {names}.", name=name, names=names),
+            Sentence("Known are vLLM, SGLang, TensorRT-LLM and llama.cpp."),
         )
     title, text = found[0]
     if not any(services[title].get(key) for key in ("command", "entrypoint", "environment")):
         raise PlaygroundError(
-            f"{name}: service {title[:60]} has no command, so nothing says what its server is to run.",
-            "Add `command:` with the server's flags.",
+            Sentence(
+                "{name}: service {service} has no command, so nothing says what its server is to run.",
+                name=name,
+                service=title[:60],
+            ),
+            Sentence("Add `command:` with the server's flags."),
             code="bad_config",
         )
     imported = read_command(name, text, _files(data), keep_lossy=keep_lossy)
@@ -40,6 +45,10 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
     if others := ", ".join(other[:40] for other, _ in found[1:]):
         said.append(Sentence("Only this service is read; left out: {names}.", names=others))
     return told(imported, *said)
+
+
+def _where(name: str, title: str) -> Sentence:
+    return Sentence("{name}: the command of service {service}", name=name, service=title[:60])
 
 
 def _command(service: dict[str, Any], where: str) -> str | None:

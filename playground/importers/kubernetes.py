@@ -42,7 +42,8 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
             imported = read_command(name, text, _files(data), keep_lossy=keep_lossy)
             return told(imported, Sentence("Read from container {name}; the pod around it is left out.", name=title))
     raise PlaygroundError(
-        f"{name}: no container runs a server we know.", "Known are vLLM, SGLang, TensorRT-LLM and llama.cpp."
+        Sentence("{name}: no container runs a server we know.", name=name),
+        Sentence("Known are vLLM, SGLang, TensorRT-LLM and llama.cpp."),
     )
 
 
@@ -89,7 +90,11 @@ def _production_stack(name: str, chart: dict[str, Any], keep_lossy: bool) -> Imp
     first = models[0] if isinstance(models, list) and models and isinstance(models[0], dict) else {}
     url = first.get("modelURL")
     if not isinstance(url, str) or not url:
-        raise PlaygroundError(f"{name}: servingEngineSpec.modelSpec names no modelURL.", "Add it.", code="bad_config")
+        raise PlaygroundError(
+            Sentence("{name}: servingEngineSpec.modelSpec names no modelURL.", name=name),
+            Sentence("Add it."),
+            code="bad_config",
+        )
     config = first.get("vllmConfig")
     config = config if isinstance(config, dict) else {}
     words = ["vllm", "serve", url]
@@ -110,7 +115,9 @@ def _llm_d(name: str, chart: dict[str, Any], keep_lossy: bool) -> Imported:
     artifacts, decode = chart["modelArtifacts"], chart.get("decode")
     target = artifacts.get("name") if isinstance(artifacts, dict) else None
     if not isinstance(target, str) or not target:
-        raise PlaygroundError(f"{name}: modelArtifacts names no model.", "Add its name.", code="bad_config")
+        raise PlaygroundError(
+            Sentence("{name}: modelArtifacts names no model.", name=name), Sentence("Add its name."), code="bad_config"
+        )
     decode = decode if isinstance(decode, dict) else {}
     words = ["vllm", "serve", target]
     sizes = decode.get("parallelism")

@@ -76,7 +76,11 @@ def refers(name: str, data: object) -> str | None:
 def read(name: str, data: object, *, keep_lossy: bool = False, beside: object = None) -> Imported:
     """See `Importer`; `data` is the text of a command or of a preset file, `beside` the preset file a command names."""
     if not isinstance(data, str):
-        raise PlaygroundError(f"{name}: is no command and no preset file.", "Give its text.", code="bad_file")
+        raise PlaygroundError(
+            Sentence("{name}: is no command and no preset file.", name=name),
+            Sentence("Give its text."),
+            code="bad_file",
+        )
     others: list[str] = []
     raw: dict[str, Any]
     if source.is_command(name, data):
@@ -96,8 +100,12 @@ def read(name: str, data: object, *, keep_lossy: bool = False, beside: object = 
 def _config(reading: Reading) -> Values:
     target = reading.text("model") or reading.text("hf_repo")
     if target is None:
-        hint = "Import the preset file itself." if "models_preset" in reading.values else "Add --model or --hf-repo."
-        raise PlaygroundError(f"{reading.name}: names no model.", hint, code="bad_config")
+        hint = (
+            Sentence("Import the preset file itself.")
+            if "models_preset" in reading.values
+            else Sentence("Add --model or --hf-repo.")
+        )
+        raise PlaygroundError(Sentence("{name}: names no model.", name=reading.name), hint, code="bad_config")
     reading.values.pop("hf_repo", None)
     old = bool({*_RENAMED, *_GONE} & reading.values.keys()) or reading.values.get("spec_type") in _OLD_TYPES
     reading.rename(_RENAMED, Sentence("removed in April 2026"))
@@ -215,8 +223,12 @@ def _kind(reading: Reading, model: str | None) -> str | None:
         return None
     if ":" in str(given) or "=" in str(given):
         raise PlaygroundError(
-            f"{reading.place('spec_type')}: {str(given)[:60]!r} is the syntax of ik_llama.cpp, another program.",
-            "Write llama.cpp's own flags (--spec-type draft-mtp --spec-draft-n-max 4).",
+            Sentence(
+                "{place}: {value} is the syntax of ik_llama.cpp, another program.",
+                place=reading.place("spec_type"),
+                value=repr(str(given)[:60]),
+            ),
+            Sentence("Write llama.cpp's own flags (--spec-type draft-mtp --spec-draft-n-max 4)."),
             code="not_supported",
         )
     kinds = [_current(reading, part.strip()) for part in str(given).split(",")]
@@ -243,8 +255,8 @@ def _current(reading: Reading, kind: str) -> str:
         return _OLD_TYPES[kind]
     if kind not in (*_TYPES, *_NGRAM, "none"):
         raise PlaygroundError(
-            f"{reading.place('spec_type')}: {kind[:40]} is no spec-type we know.",
-            f"Known are: {', '.join((*_TYPES, *_NGRAM[1:]))}.",
+            Sentence("{place}: {kind} is no spec-type we know.", place=reading.place("spec_type"), kind=kind[:40]),
+            Sentence("Known are: {known}.", known=", ".join((*_TYPES, *_NGRAM[1:]))),
             code="bad_config",
         )
     return kind

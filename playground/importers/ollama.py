@@ -43,7 +43,9 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
     reading = Reading(name, raw, keep_lossy=keep_lossy)
     target = reading.text("FROM")
     if target is None:
-        raise PlaygroundError(f"{name}: names no model.", "Begin with FROM.", code="bad_config")
+        raise PlaygroundError(
+            Sentence("{name}: names no model.", name=name), Sentence("Begin with FROM."), code="bad_config"
+        )
     k = reading.values.pop("draft_num_predict", None)
     sampling: Values = dict(_DEFAULTS)
     sampling |= {_FIELDS[key]: reading.values.pop(key) for key in list(reading.values) if key in _FIELDS}
@@ -89,12 +91,20 @@ def _parsed(name: str, text: str) -> tuple[dict[str, Any], list[str], list[str]]
             if key.lower() == "stop":
                 stops.append(_unquoted(rest.strip()))
             elif key.lower() in raw:
-                raise PlaygroundError(f"{name}: {key[:40]} is given twice.", "Keep one of them.", code="bad_config")
+                raise PlaygroundError(
+                    Sentence("{name}: {key} is given twice.", name=name, key=key[:40]),
+                    Sentence("Keep one of them."),
+                    code="bad_config",
+                )
             else:
                 raw[key.lower()] = _unquoted(rest.strip())
         elif kind in ("FROM", "SYSTEM"):
             if kind in raw:
-                raise PlaygroundError(f"{name}: {kind} is given twice.", "Keep one of them.", code="bad_config")
+                raise PlaygroundError(
+                    Sentence("{name}: {kind} is given twice.", name=name, kind=kind),
+                    Sentence("Keep one of them."),
+                    code="bad_config",
+                )
             raw[kind] = _unquoted(value)
         else:
             other.append(kind)
@@ -106,7 +116,11 @@ def _value(name: str, text: str, start: int) -> tuple[str, int]:
     if text.startswith('"""', start):
         end = text.find('"""', start + 3)
         if end < 0:
-            raise PlaygroundError(f"{name}: a text in three quotes has no end.", "Close it.", code="bad_file")
+            raise PlaygroundError(
+                Sentence("{name}: a text in three quotes has no end.", name=name),
+                Sentence("Close it."),
+                code="bad_file",
+            )
         return text[start : end + 3], end + 3
     end = text.find("\n", start)
     end = len(text) if end < 0 else end

@@ -5,6 +5,7 @@ from playground.errors import PlaygroundError
 from playground.importers import Imported
 from playground.importers._text import name_from
 from playground.importers._yaml import Located, checked_document
+from playground.sentence import Sentence
 
 TITLE = "Draftboard preset"
 
@@ -21,7 +22,9 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
     """
     if not isinstance(data, dict):
         raise PlaygroundError(
-            f"{name}: a preset is a mapping of keys to values.", "Begin with `name:` and `config:`.", code="bad_config"
+            Sentence("{name}: a preset is a mapping of keys to values.", name=name),
+            Sentence("Begin with `name:` and `config:`."),
+            code="bad_config",
         )
     if "name" not in data:
         named = Located(data)

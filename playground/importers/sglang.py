@@ -98,12 +98,12 @@ def _arguments(name: str, text: str) -> Values:
     if start is None:
         start = next((i + 2 for i in range(len(words) - 1) if words[i : i + 2] == ["sglang", "serve"]), None)
     if start is None:
-        raise command.wrong(name, "holds no sglang command", "Paste the whole command.")
+        raise command.wrong(name, Sentence("holds no sglang command"), Sentence("Paste the whole command."))
     found: Values = {}
     for flag, value in command.flags(command.one_command(words, start), lambda word: word.startswith("--")):
         key = SHORT.get(flag, flag.removeprefix("--").replace("-", "_")) or "model_path"
         if key in found and found[key] != value:
-            raise command.wrong(name, f"gives {flag} twice", "Keep one of them.")
+            raise command.wrong(name, Sentence("gives {flag} twice", flag=flag), Sentence("Keep one of them."))
         found[key] = value
     return found
 
@@ -112,7 +112,9 @@ def _config(reading: Reading) -> Values:
     target = reading.text("model_path")
     if target is None or target.startswith("$"):
         raise PlaygroundError(
-            f"{reading.name}: names no model.", "Add `model-path:` with the target model.", code="bad_config"
+            Sentence("{name}: names no model.", name=reading.name),
+            Sentence("Add `model-path:` with the target model."),
+            code="bad_config",
         )
     if reading.values.get("mem_fraction_static") is not None:
         reading.drop({"mem_fraction_static": _SHARE})
@@ -156,8 +158,12 @@ def _speculation(reading: Reading) -> Values | None:
     method = _METHODS.get(name.upper())
     if method is None:
         raise PlaygroundError(
-            f"{reading.place('speculative_algorithm')}: {name[:40]} is no algorithm we know.",
-            f"Known are: {', '.join(_METHODS)}.",
+            Sentence(
+                "{place}: {algorithm} is no algorithm we know.",
+                place=reading.place("speculative_algorithm"),
+                algorithm=name[:40],
+            ),
+            Sentence("Known are: {known}.", known=", ".join(_METHODS)),
             code="bad_config",
         )
     options = reading.take(_DRAFT) if method != "ngram" else {}
@@ -181,8 +187,11 @@ def _chain(reading: Reading) -> int:
         return 3
     if None in given:
         raise PlaygroundError(
-            f"{reading.name}: speculative-num-steps, -eagle-topk and -num-draft-tokens must all be given, or none.",
-            "SGLang stops at a part of them; add the missing ones.",
+            Sentence(
+                "{name}: speculative-num-steps, -eagle-topk and -num-draft-tokens must all be given, or none.",
+                name=reading.name,
+            ),
+            Sentence("SGLang stops at a part of them; add the missing ones."),
             code="bad_config",
         )
     steps, width, tokens = (reading.whole(name, value) for name, value in zip(names, given, strict=True))

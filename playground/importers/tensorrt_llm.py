@@ -89,12 +89,12 @@ _GONE: dict[str, Sentence | None] = {
 
 _METHODS = {name.lower().replace("_", ""): method for method, name in DECODING.items()} | {"eagle": "eagle3"}
 _REFUSED = {
-    "medusa": "existed only for engines built ahead, and is gone",
-    "lookahead": "existed only for engines built ahead, and is gone",
-    "auto": "leaves the method to the server",
-    "userprovided": "is Python code of its own",
-    "savestate": "does not speculate",
-    "savehiddenstates": "does not speculate",
+    "medusa": Sentence("existed only for engines built ahead, and is gone"),
+    "lookahead": Sentence("existed only for engines built ahead, and is gone"),
+    "auto": Sentence("leaves the method to the server"),
+    "userprovided": Sentence("is Python code of its own"),
+    "savestate": Sentence("does not speculate"),
+    "savehiddenstates": Sentence("does not speculate"),
 }
 
 
@@ -128,8 +128,10 @@ def read(name: str, data: object, *, keep_lossy: bool = False, beside: object = 
             if raw[given] is True:
                 raise without_value(f"{name}, {given}")
             raise PlaygroundError(
-                f"{name}: speaks of a file, {str(refers(name, data))[:80]}, that is not here.",
-                "Import both together, from one folder.",
+                Sentence(
+                    "{name}: speaks of a file, {file}, that is not here.", name=name, file=str(refers(name, data))[:80]
+                ),
+                Sentence("Import both together, from one folder."),
                 code="file_missing",
             )
     reading = Reading(name, raw, keep_lossy=keep_lossy)
@@ -141,14 +143,16 @@ def _arguments(name: str, text: str) -> Values:
     words = command.words(name, text)
     start = next((i + 1 for i, word in enumerate(words) if word.rsplit("/", 1)[-1] == "trtllm-serve"), None)
     if start is None:
-        raise command.wrong(name, "holds no trtllm-serve command", "Paste the whole command.")
+        raise command.wrong(name, Sentence("holds no trtllm-serve command"), Sentence("Paste the whole command."))
     found: Values = {}
     for flag, value in command.flags(command.one_command(words, start), lambda word: word.startswith("--")):
         key = flag.removeprefix("--").replace("-", "_") or "model"
         if key == "model" and value == "serve":
             continue
         if key in found and found[key] != value:
-            raise command.wrong(name, f"gives {flag or 'the model'} twice", "Keep one of them.")
+            raise command.wrong(
+                name, Sentence("gives {flag} twice", flag=flag or Sentence("the model")), Sentence("Keep one of them.")
+            )
         found[key] = value
     return found
 
@@ -256,10 +260,11 @@ def _method(inner: Reading) -> str:
     kind = str(inner.values.pop("decoding_type", ""))
     plain = kind.lower().replace("_", "").replace("-", "")
     if plain in _REFUSED or plain not in _METHODS:
-        why = _REFUSED.get(plain, "is no decoding_type we know")
+        why = _REFUSED.get(plain, Sentence("is no decoding_type we know"))
+        given = kind[:40] or Sentence("nothing")
         raise PlaygroundError(
-            f"{inner.place('decoding_type')}: {kind[:40] or 'nothing'} {why}.",
-            f"Known are: {', '.join(DECODING.values())}.",
+            Sentence("{place}: {given} {why}.", place=inner.place("decoding_type"), given=given, why=why),
+            Sentence("Known are: {known}.", known=", ".join(DECODING.values())),
             code="not_supported",
         )
     method = _METHODS[plain]

@@ -34,7 +34,7 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
     loaded = _loaded(tree, literals)
     generate = next((call for call in calls if called(call) == "generate"), None)
     if not loaded or generate is None:
-        raise command.wrong(name, "holds no from_pretrained(...) and generate(...)", "Paste both.")
+        raise command.wrong(name, Sentence("holds no from_pretrained(...) and generate(...)"), Sentence("Paste both."))
     raw = literals.keywords(generate)
     reading = Reading(
         name, {key: value for key, value in raw.items() if value is not UNREADABLE}, keep_lossy=keep_lossy

@@ -105,7 +105,9 @@ def read(name: str, data: object, *, keep_lossy: bool = False, beside: object = 
         raw = data
     else:
         raise PlaygroundError(
-            f"{name}: is no mapping of keys to values.", "Give a vLLM configuration.", code="bad_file"
+            Sentence("{name}: is no mapping of keys to values.", name=name),
+            Sentence("Give a vLLM configuration."),
+            code="bad_file",
         )
     values = _normal(name, raw)
     values, said = upgrade(name, values, keep_lossy=keep_lossy)
@@ -124,15 +126,19 @@ def _normal(name: str, raw: dict[str, Any]) -> Values:
     for key, value in raw.items():
         plain = key.replace("-", "_")
         if plain in values:
-            raise PlaygroundError(f"{place(name, raw, key)}: is given twice.", "Keep one of them.", code="bad_config")
+            raise PlaygroundError(
+                Sentence("{place}: is given twice.", place=place(name, raw, key)),
+                Sentence("Keep one of them."),
+                code="bad_config",
+            )
         if value is True and plain in ("speculative_config", "override_generation_config", "config"):
             raise without_value(place(name, raw, key))
         if plain in ("speculative_config", "override_generation_config") and isinstance(value, str):
             value = parse_json(f"{name}, {key}", value)
         if plain in ("speculative_config", "override_generation_config") and not isinstance(value, dict):
             raise PlaygroundError(
-                f"{place(name, raw, key)}: must be a mapping of keys to values.",
-                "Write it as JSON or as nested YAML.",
+                Sentence("{place}: must be a mapping of keys to values.", place=place(name, raw, key)),
+                Sentence("Write it as JSON or as nested YAML."),
                 code="bad_config",
             )
         values[plain] = value
@@ -147,7 +153,9 @@ def _left_out(name: str, values: Values, raw: dict[str, Any]) -> list[Sentence]:
         close = difflib.get_close_matches(key, _OURS, n=1, cutoff=0.85)
         if close:
             raise PlaygroundError(
-                f"{place(name, raw, key)}: is not a known key.", f"Did you mean {close[0]}?", code="bad_config"
+                Sentence("{place}: is not a known key.", place=place(name, raw, key)),
+                Sentence("Did you mean {close}?", close=close[0]),
+                code="bad_config",
             )
     said = []
     if isinstance(file := values.get("config"), str):
@@ -163,11 +171,17 @@ def _config(name: str, values: Values, raw: dict[str, Any], said: list[Sentence]
     model = text_of(values.get("model"), place(name, raw, "model"))
     if model is None:
         elsewhere = "config" in values
-        hint = "Import the file after --config itself." if elsewhere else "Add `model:` with the target model."
-        raise PlaygroundError(f"{name}: names no model.", hint, code="bad_config")
+        hint = (
+            Sentence("Import the file after --config itself.")
+            if elsewhere
+            else Sentence("Add `model:` with the target model.")
+        )
+        raise PlaygroundError(Sentence("{name}: names no model.", name=name), hint, code="bad_config")
     if model.startswith("$"):
         raise PlaygroundError(
-            f"{name}: the model is the shell variable {model[:60]}.", "Put its value there.", code="bad_config"
+            Sentence("{name}: the model is the shell variable {model}.", name=name, model=model[:60]),
+            Sentence("Put its value there."),
+            code="bad_config",
         )
     config: Values = {"engine": "vllm", "target": model, "dtype": values.get("dtype", "auto"), "speculation": None}
     config["engine_options"] = _engine_options(name, values, raw)

@@ -105,7 +105,7 @@ async function run(check) {
   let found;
   try { found = JSON.parse(await server.run_check([mine.asked, check.tier])); } catch { found = { error: W("failed") }; }
   if (Array.isArray(found)) Object.assign(check, found[0]);
-  else Object.assign(check, { outcome: "not-run", detail: found.hint ? `${S(found.error)} ${found.hint}` : found.error });
+  else Object.assign(check, { outcome: "not-run", detail: found.hint ? `${S(found.error)} ${S(found.hint)}` : S(found.error) });
   if (last === mine) draw();
 }
 function files() {
@@ -136,7 +136,7 @@ function draw() {
   if (last.error) {
     const box = make("div", "e-problem", root);
     box.setAttribute("role", "alert");
-    make("p", "", box, last.error); make("p", "e-hint", box, last.hint);
+    make("p", "", box, S(last.error)); make("p", "e-hint", box, S(last.hint));
     return;
   }
   losses(last.losses);

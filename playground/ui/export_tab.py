@@ -195,7 +195,7 @@ class ExportTab:
         try:
             return view(self.exported(asked), asked)
         except PlaygroundError as error:
-            return json.dumps(error.as_dict())
+            return json.dumps(refusal(error))
 
     def exported(self, asked: dict[str, Any]) -> Export:
         """The export that a view shows. Raises PlaygroundError."""
@@ -238,6 +238,11 @@ class ExportTab:
         return shown_import(lambda: import_together({"pasted": str(text or "")}, keep_lossy=bool(keep_lossy)))
 
 
+def refusal(error: PlaygroundError) -> dict[str, Any]:
+    """What the view's script shows of a refusal: as the command line's JSON, in both languages."""
+    return {"error": texts(error.message), "hint": texts(error.hint), "code": error.code}
+
+
 def shown_import(read: Callable[[], Imported]) -> tuple[str, dict[str, Any] | None, Any]:
     """(what is said of it, the preset as data, whether it can be used).
 
@@ -246,7 +251,7 @@ def shown_import(read: Callable[[], Imported]) -> tuple[str, dict[str, Any] | No
     try:
         found = read()
     except PlaygroundError as error:
-        text = f'<p class="problem" role="alert">{esc(error.message)} <span>{esc(error.hint)}</span></p>'
+        text = f'<p class="problem" role="alert">{said_html(error.message)} <span>{said_html(error.hint)}</span></p>'
         return sanitised(text), None, gr.update(visible=False)
     rewrites = "".join(f"<li>{said_html(line)}</li>" for line in found.rewrites)
     said = f"<p>{i18n.tr('export.rewrites')}</p><ul>{rewrites}</ul>" if rewrites else ""
@@ -275,7 +280,7 @@ def check_function(exported: Callable[[dict[str, Any]], Export]) -> Callable[[An
         try:
             found = check(exported(asked), str(asked.get("system")), tier)
         except PlaygroundError as error:
-            return json.dumps(error.as_dict())
+            return json.dumps(refusal(error))
         finally:
             one.release()
         return json.dumps([shown_check(item) for item in found])
@@ -286,7 +291,7 @@ def check_function(exported: Callable[[dict[str, Any]], Export]) -> Callable[[An
 def imported_preset(data: dict[str, Any] | None) -> Preset:
     """Raises PlaygroundError where nothing was read."""
     if not data:
-        raise PlaygroundError("No file has been read.", "Choose one first.", code="nothing_read")
+        raise PlaygroundError(Sentence("No file has been read."), Sentence("Choose one first."), code="nothing_read")
     return Preset.model_validate(data)
 
 
