@@ -25,8 +25,9 @@ from playground.doctor.judging import reasons
 from playground.doctor.trial import LONGEST, MAX_TOKENS, PROMPTS, Trial, method_for, trial_config, trial_prompts
 from playground.errors import PlaygroundError
 from playground.events import Event
-from playground.exchange import export_preset, import_file, write_export
+from playground.exchange import export_preset, import_file
 from playground.exporters import Export, Loss
+from playground.exportfiles import write_export
 from playground.importers import Imported
 from playground.importers._text import name_from
 from playground.notebook import export_html, runs_html

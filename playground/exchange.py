@@ -1,11 +1,10 @@
-"""Presets in and out: any importer's dialect read, any exporter's files written.
+"""Presets in and out: any importer's dialect read, any exporter's files made.
 
 Knows that there are exporters and importers, none of them by name.
 """
 
 import difflib
 import io
-import stat
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -21,21 +20,19 @@ from playground.config import Preset, checked
 from playground.errors import PlaygroundError
 from playground.exporters import Export
 from playground.exporters._served import model_half, names_measured, served
+from playground.exportfiles import is_zip
 from playground.headfiles import head_config
 from playground.importers import Imported
 from playground.importers._text import MAX_BYTES, decode, read_file
 from playground.importers._yaml import parse_documents, parse_json
 from playground.models import model_paths
-from playground.presets import explicit, write_whole
+from playground.presets import explicit
 from playground.registry import discover, extension
 from playground.sentence import Sentence
 from playground.settings import load_settings
 
 HYBRID = "hybrid"
 """A way of drafting of the embedded engine alone: no server looks up and drafts by a model in one."""
-
-_UNIX = 3
-"""The system whose permissions stand in a zip, whichever one it was written on."""
 
 _LARGEST_ZIP = 8 * MAX_BYTES
 
@@ -96,87 +93,13 @@ def _model_half(preset: Preset) -> Preset | None:
     return model_half(preset, method, frozenset(options.model_fields))
 
 
-def _is_zip(path: Path) -> bool:
-    return path.suffix.lower() == ".zip"
-
-
-def mode_of(name: str) -> int:
-    """Permissions of an exported file: scripts are there to be started."""
-    return 0o755 if name.endswith(".sh") else 0o644
-
-
-def write_export(export: Export, folder: Path, *, overwrite: bool = False) -> list[Path]:
-    """Write the files of an export into `folder` (made if needed), each whole; or all as one file `*.zip`.
-
-    Raises:
-        PlaygroundError: a file is there already (without `overwrite`; nothing is then written), or cannot be written.
-    """
-    if _is_zip(folder):
-        return [_write_zip(export, folder, overwrite)]
-    paths = [folder / name for name in export.files]
-    try:
-        if folder.exists() and not folder.is_dir():
-            raise PlaygroundError(
-                Sentence("{folder} is a file, not a folder.", folder=folder),
-                Sentence("Name a folder, or a file that ends in .zip."),
-                code="file_exists",
-            )
-        there = [path.name for path in paths if path.exists()]
-        if there and not overwrite:
-            raise PlaygroundError(
-                Sentence("{folder} already holds {files}.", folder=folder, files=", ".join(there)),
-                Sentence("Choose another folder, or overwrite them (--overwrite)."),
-                code="file_exists",
-            )
-        folder.mkdir(parents=True, exist_ok=True)
-        for path, text in zip(paths, export.files.values(), strict=True):
-            write_whole(path, text, mode=mode_of(path.name))
-    except OSError as error:
-        raise PlaygroundError(
-            Sentence("The files cannot be written to {folder}: {why}.", folder=folder, why=error.strerror or error),
-            Sentence("Choose another folder with --out."),
-            code="unwritable",
-        ) from None
-    return paths
-
-
-def _write_zip(export: Export, path: Path, overwrite: bool) -> Path:
-    try:
-        if path.exists() and not overwrite:
-            raise PlaygroundError(
-                Sentence("{path} is there already.", path=path),
-                Sentence("Choose another name, or overwrite it (--overwrite)."),
-                code="file_exists",
-            )
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(zipped(export))
-    except OSError as error:
-        raise PlaygroundError(
-            Sentence("{path} cannot be written: {why}.", path=path, why=error.strerror or error),
-            Sentence("Choose another with --out."),
-            code="unwritable",
-        ) from None
-    return path
-
-
-def zipped(export: Export) -> bytes:
-    """The files of an export as one zip; the same files give the same bytes."""
-    memory = io.BytesIO()
-    with zipfile.ZipFile(memory, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in export.files.items():
-            entry = zipfile.ZipInfo(name)
-            entry.create_system, entry.external_attr = _UNIX, (stat.S_IFREG | mode_of(name)) << 16
-            archive.writestr(entry, text.encode(), zipfile.ZIP_DEFLATED)
-    return memory.getvalue()
-
-
 def files_there(export: Export, path: Path) -> dict[str, str]:
     """The texts that an earlier export left in a folder or zip, of the files that `export` has too.
 
     Raises:
         PlaygroundError: nothing is there, or it cannot be read: then nothing is known of what differs.
     """
-    if _is_zip(path):
+    if is_zip(path):
         return _files_in_zip(export, path)
     try:
         there = {entry.name for entry in path.iterdir()}

@@ -163,14 +163,21 @@ def preset_from_run(store: "Store", run_id: str, name: str, description: str = "
         raise config_error(error, Sentence("the preset")) from None
 
 
-def write_whole(path: Path, text: Iterable[str], *, overwrite: bool = True, mode: int = 0o644) -> None:
-    """Write text, whole or in pieces, beside and move it into place: nobody ever reads half a file. Raises OSError."""
+def write_whole(path: Path, content: Iterable[str] | bytes, *, overwrite: bool = True, mode: int = 0o644) -> None:
+    """Write text, whole or in pieces, or bytes beside and move it into place: nobody ever reads half a file.
+
+    Raises:
+        OSError: it cannot be written, or is there already (without `overwrite`).
+    """
     if not overwrite:
         path.open("x").close()  # claims the name against another writer at this very moment
     handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.writelines([text] if isinstance(text, str) else text)
+        with os.fdopen(handle, "wb") as file:
+            if isinstance(content, bytes):
+                file.write(content)
+            else:
+                file.writelines(text.encode() for text in ([content] if isinstance(content, str) else content))
             file.flush()
             os.fsync(file.fileno())
         os.chmod(scratch, mode)  # a scratch file is born readable by its owner alone

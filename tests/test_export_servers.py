@@ -15,13 +15,14 @@ import yaml
 
 from playground.config import Preset
 from playground.errors import PlaygroundError
-from playground.exchange import changes, export_preset, files_there, import_text, write_export, zipped
+from playground.exchange import changes, export_preset, files_there, import_text
 from playground.exporters import Export
 from playground.exporters._ledger import fields
 from playground.exporters._llama_schema import Serve as LlamaServe
 from playground.exporters._llama_schema import escaped, unescaped
 from playground.exporters._sglang_schema import Serve as SglangServe
 from playground.exporters._trtllm_schema import Serve12, ServeNew
+from playground.exportfiles import write_export, zipped
 from playground.presets import explicit
 from tests._exports import WAYS, body, made, name_of
 from tests._presets import BASELINE, DRAFT_MODEL, GOLDEN, NGRAM
@@ -456,7 +457,7 @@ def test_one_zip_and_a_diff(tmp_path: Any) -> None:
     assert zipped(made) == zipped(made)
     [path] = write_export(made, tmp_path / "all.zip")
     assert path.read_bytes()[:2] == b"PK"
-    with pytest.raises(PlaygroundError, match="is there already"):
+    with pytest.raises(PlaygroundError, match="already holds all.zip"):
         write_export(made, tmp_path / "all.zip")
     assert changes(made.files, made) == ""
     difference = changes(made.files, export_preset(with_(NGRAM, num_speculative_tokens=9), "vllm"))

@@ -17,6 +17,7 @@ LAYERS: tuple[str, ...] = (
     " playground.processor_wait playground.detokenise playground.decoding playground.drafters playground.engines"
     " playground.exporters playground.importers",
     "playground.process playground.models playground.pairs playground.presets playground.evidence playground.exchange"
+    " playground.exportfiles"
     " playground.validation playground.modelfiles playground.headfiles playground.headweights playground.doctor"
     " playground.catalogue"
     " playground.overrides playground.suites storage playground.drafters.* playground.engines.* playground.exporters.*"

@@ -11,8 +11,9 @@ import pytest
 from playground import exporters, presets
 from playground.config import Preset, RunConfig, SamplingParams, Speculation
 from playground.errors import PlaygroundError
-from playground.exchange import export_preset, import_text, write_export
+from playground.exchange import export_preset, import_text
 from playground.exporters.preset import preset_yaml
+from playground.exportfiles import write_export
 from playground.registry import names
 from playground.runner import Runner, check
 from playground.settings import Settings

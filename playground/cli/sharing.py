@@ -23,10 +23,10 @@ from playground.exchange import (
     files_there,
     import_file,
     import_text,
-    write_export,
 )
 from playground.exporters import Export
 from playground.exporters.preset import preset_yaml
+from playground.exportfiles import write_export
 from playground.importers._text import MAX_BYTES, name_from
 from playground.presets import delete_preset, list_presets, load_preset, preset_from_run, save_preset
 from playground.registry import names

@@ -107,6 +107,18 @@ CHINESE: dict[str, str] = {
     "Paste the call with its keywords.": "请粘贴该调用及其关键字参数。",
     "Paste both.": "请一并粘贴两者。",
     "is no Python": "不是 Python",
+    "calls generate(...) of a model that no from_pretrained(...) here names": (
+        "对某个模型调用了 generate(...)，而此处没有 from_pretrained(...) 写明它"
+    ),
+    "Paste the from_pretrained(...) of the target model with its name as text.": (
+        "请粘贴目标模型的 from_pretrained(...)，模型名写成文本。"
+    ),
+    "{name}, line {line}: {what} is no plain value in the snippet.": (
+        "{name} 第 {line} 行：{what} 在代码片段中不是字面值。"
+    ),
+    "Write its value there: without it the preset would say something else than the file.": (
+        "请在那里写明其值：缺了它，预设所说的就与文件不同。"
+    ),
     "Paste whole statements.": "请粘贴完整语句。",
     "has {value} without a flag": "{value} 前没有参数名",
     "llama-server takes flags only.": "llama-server 只接受带参数名的写法。",
@@ -150,6 +162,15 @@ CHINESE: dict[str, str] = {
     "Write it as nested YAML.": "请写成嵌套的 YAML。",
     "Write it as JSON or as nested YAML.": "请写成 JSON 或嵌套的 YAML。",
     "{place}: is given twice.": "{place}：重复给出。",
+    "{where}: {value} is neither true nor false.": "{where}：{value} 既不是 true 也不是 false。",
+    "Write true or false.": "请写 true 或 false。",
+    "{where}: is longer than {most:,} characters.": "{where}：超过 {most:,} 个字符。",
+    "{where}: holds the variable {variable}, and nothing here says its value.": (
+        "{where}：含有变量 {variable}，而此处没有给出它的值。"
+    ),
+    "{name}, {key}: is larger than {most:,}.": "{name}，{key}：大于 {most:,}。",
+    "{where}: must be text, or a list of texts.": "{where}：须为文本或文本列表。",
+    "Write one word of the command in each line.": "请每行写命令的一个词。",
     "{place}: is {value}, but {other} is {held}.": "{place}：为 {value}，而 {other} 为 {held}。",
     "{name}: {old} is {value}, but {new} of speculative_config is {held}.": (
         "{name}：{old} 为 {value}，而 speculative_config 的 {new} 为 {held}。"
@@ -193,13 +214,11 @@ CHINESE: dict[str, str] = {
     "{folder} is a file, not a folder.": "{folder} 是文件，不是文件夹。",
     "Name a folder, or a file that ends in .zip.": "请指定文件夹，或以 .zip 结尾的文件。",
     "{folder} already holds {files}.": "{folder} 中已有 {files}。",
-    "Choose another folder, or overwrite them (--overwrite).": "请另选文件夹，或覆盖它们（--overwrite）。",
     "The files cannot be written to {folder}: {why}.": "无法将文件写入 {folder}：{why}。",
     "Choose another folder with --out.": "请用 --out 另选文件夹。",
-    "{path} is there already.": "{path} 已存在。",
-    "Choose another name, or overwrite it (--overwrite).": "请换一个名称，或覆盖它（--overwrite）。",
-    "{path} cannot be written: {why}.": "无法写入 {path}：{why}。",
-    "Choose another with --out.": "请用 --out 另选一个。",
+    "Choose another folder or name with --out.": "请用 --out 另选文件夹或名称。",
+    "Choose another folder or name, or overwrite them (--overwrite).": "请另选文件夹或名称，或覆盖它们（--overwrite）。",
+    "{path} is there and is no file.": "{path} 已存在，但不是文件。",
     "{path} cannot be compared with: {why}.": "无法与 {path} 比较：{why}。",
     "{path} cannot be read as a zip: {why}.": "无法将 {path} 按 zip 读取：{why}。",
     "Name the folder or .zip of an earlier export by --out.": "请用 --out 指定以前导出的文件夹或 .zip。",
