@@ -19,7 +19,7 @@ from playground import drafters, exporters, importers
 from playground.config import Preset, checked
 from playground.errors import PlaygroundError
 from playground.exporters import Export
-from playground.exporters._served import model_half, names_measured, served
+from playground.exporters._served import model_half, must_be_shown, names_measured, served
 from playground.exportfiles import is_zip
 from playground.headfiles import head_config
 from playground.importers import Imported
@@ -30,6 +30,9 @@ from playground.presets import explicit
 from playground.registry import discover, extension
 from playground.sentence import Sentence
 from playground.settings import load_settings
+
+OURS = "preset"
+"""The target that holds every name as it is, escaped."""
 
 HYBRID = "hybrid"
 """A way of drafting of the embedded engine alone: no server looks up and drafts by a model in one."""
@@ -64,6 +67,8 @@ def export_preset(
     """
     module = _exporter(target)
     preset = served(preset.model_copy(update={"config": explicit(preset.config)}), model_as, draft_as)
+    if target != OURS:
+        must_be_shown(preset)
     where = Sentence("the options of export target {target}", target=target)
     has = hasattr(module, "Options")
     chosen = (checked(module.Options, options or {}, where=where),) if has else ()

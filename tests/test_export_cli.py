@@ -4,12 +4,17 @@ import os
 import subprocess
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from playground import exporters
+from playground.errors import PlaygroundError
+from playground.exchange import export_preset, import_text
 from playground.presets import save_preset
+from playground.registry import names
 from playground.settings import Settings
-from tests._presets import NGRAM
+from tests._presets import DRAFT_MODEL, NGRAM
 from tests.test_cli import Shell
 from tests.test_export_vllm import with_
 
@@ -92,7 +97,37 @@ def test_a_models_name_moves_no_cursor_and_begins_no_line(shell: Shell) -> None:
     odd = with_(NGRAM, target="a\u202eb\nStart with: rm").model_copy(update={"name": "odd"})
     save_preset(odd, Settings(data=shell.data))
     code, out, err = shell("export", "--preset", "odd", "--to", "vllm")
-    assert code == 0
+    assert code == 2
     assert "\u202e" not in out + err
-    assert "a‹U+202E›b␊Start with: rm" in err.replace("\n", "")
+    assert "'a\\u202eb\\nStart with: rm' holds characters that cannot be shown" in err.replace("\n", " ")
     assert "\nStart with: rm" not in err
+
+
+@pytest.mark.parametrize("name", ["a/\x1b[31mb", "a/b\u202ec", "a\nb/c", "a/b\r"])
+@pytest.mark.parametrize("place", ["target", "draft"])
+def test_a_model_whose_name_cannot_be_shown_leaves_only_as_our_own_preset(name: str, place: str) -> None:
+    changes: dict[str, Any] = {"target": name}
+    if place == "draft":
+        assert DRAFT_MODEL.config.speculation is not None
+        changes = {"speculation": DRAFT_MODEL.config.speculation.model_copy(update={"model": name})}
+    preset = DRAFT_MODEL.model_copy(update={"config": DRAFT_MODEL.config.model_copy(update=changes)})
+    for target in names(exporters.PACKAGE):
+        if target in ("preset", "ollama"):  # the latter takes no draft model at all
+            continue
+        with pytest.raises(PlaygroundError, match="cannot be shown") as caught:
+            export_preset(preset, target)
+        assert ("--model-as" if place == "target" else "--draft-as") in caught.value.hint
+    back = import_text("x.yaml", export_preset(preset).files[f"{preset.name}.yaml"]).preset.config
+    assert back.speculation is not None
+    assert name in (back.target, back.speculation.model)
+    again = {"model_as": "a/b"} if place == "target" else {"draft_as": "a/b"}
+    assert export_preset(preset, "vllm", **again).files
+
+
+@pytest.mark.parametrize("flavour", ["llm-d", "production-stack"])
+def test_no_template_gets_into_a_chart(flavour: str) -> None:
+    assert DRAFT_MODEL.config.speculation is not None
+    spec = DRAFT_MODEL.config.speculation.model_copy(update={"model": "{{ .Values.x }}/b"})
+    preset = DRAFT_MODEL.model_copy(update={"config": DRAFT_MODEL.config.model_copy(update={"speculation": spec})})
+    with pytest.raises(PlaygroundError, match="template"):
+        export_preset(preset, "kubernetes", {"flavour": flavour})

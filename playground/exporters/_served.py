@@ -56,6 +56,22 @@ def served(preset: Preset, target: str = "", draft: str = "") -> Preset:
     return Served.model_validate(dict(preset) | {"config": config, "measured": measured})
 
 
+def must_be_shown(preset: Preset) -> None:
+    """Whoever reads an exported command must see what it says.
+
+    Raises:
+        PlaygroundError: a model's name holds characters that cannot be shown, or that turn others around.
+    """
+    spec = preset.config.speculation
+    for name, flag in ((preset.config.target, "--model-as"), ((spec.model if spec else None) or "", "--draft-as")):
+        if not name.isprintable():
+            raise PlaygroundError(
+                Sentence("The model's name {name} holds characters that cannot be shown.", name=repr(name[:60])),
+                Sentence("Name it as the server knows it, with {flag}.", flag=flag),
+                code="bad_config",
+            )
+
+
 def model_half(preset: Preset, method: str, options: frozenset[str]) -> Preset:
     """A hybrid preset with its model alone, as `method` with those of its options that this one has.
 

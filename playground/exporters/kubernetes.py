@@ -75,16 +75,14 @@ def export(preset: Preset, options: Options | None = None) -> Export:
             notes += [_CLAIM] if fetches(preset, server) else []
             notes += [_installed(server)] if server.install else []
         case "production-stack":
+            _must_be_no_template(preset)
             documents, file = [production_stack(preset, server, count)], f"{preset.name}.values.yaml"
             losses.append(_SIZES)
             notes = [_STACK_SECRET]
             command = f"helm install {preset.name} vllm/vllm-stack -f {file}"
         case _:
+            _must_be_no_template(preset)
             documents, file = [llm_d(preset, server, count)], f"{preset.name}.values.yaml"
-            if "{{" in preset.config.target:
-                raise PlaygroundError(
-                    Sentence("A chart would take {{ for a template."), Sentence("Rename the model."), code="bad_config"
-                )
             losses += [_SIZES] if not is_path(preset.config.target) else [_SIZES, _HUB]
             notes = [_LLM_D_SECRET]
             command = f"helm install {preset.name} llm-d-modelservice/llm-d-modelservice -f {file}"
@@ -101,6 +99,15 @@ def export(preset: Preset, options: Options | None = None) -> Export:
     assert list(yaml.safe_load_all(text)) == documents, "the file says something else"
     files = {file: text, f"{preset.name}.request.json": server.request, **files}
     return Export(files, command, tuple(losses), versions, server.checked_by, server.written)
+
+
+def _must_be_no_template(preset: Preset) -> None:
+    """Charts fill in templates anywhere in their values."""
+    spec = preset.config.speculation
+    if any("{{" in name for name in (preset.config.target, (spec.model if spec else None) or "")):
+        raise PlaygroundError(
+            Sentence("A chart would take {{ for a template."), Sentence("Rename the model."), code="bad_config"
+        )
 
 
 def _image(server: Server) -> Loss:

@@ -5,6 +5,13 @@ CHINESE: dict[str, str] = {
     "it can only be sent with each request, as the request file does": "只能随每个请求发送，见请求文件",
     "a server has no default for it: {only}": "服务器没有它的默认值：{only}",
     "{system} has no such setting": "{system} 没有这项设置",
+    "{system} has no setting that means the same; nearest is {relative}": (
+        "{system} 没有含义相同的设置；最接近的是 {relative}"
+    ),
+    (
+        "transformers still drafts the token that the draft was unsure of, then stops; where scikit-learn is installed "
+        "it moves the threshold as it goes"
+    ): ("transformers 仍会起草那个没有把握的词元，然后停下；装有 scikit-learn 时阈值会随运行改变"),
     (
         "measured with the {engine} engine; {system}'s own kernels and scheduler have other speeds, and may decide a "
         "near-tie between two tokens otherwise"
@@ -74,6 +81,8 @@ CHINESE: dict[str, str] = {
         "model's half is written: that changes the speed, not the output"
     ): ("测量所用为 hybrid：先查找（{lookup}），找不到时由模型起草；只写入模型这一半：影响速度，不影响输出"),
     "it belongs to the lookup, which is left out": "属于查找部分，未写入",
+    "The model's name {name} holds characters that cannot be shown.": "模型名称 {name} 含有无法显示的字符。",
+    "Name it as the server knows it, with {flag}.": "请用 {flag} 写出服务器上的名称。",
     "{name} is no name of a model.": "{name} 不是模型名称。",
     "Name it in one line, without spaces at its ends.": "请写在一行内，首尾不留空格。",
     "This preset drafts without a model, so none can be named “{name}”.": (
