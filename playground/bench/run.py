@@ -295,9 +295,9 @@ class _Work:
     def _words(self, group: Group) -> str:
         slot = group.slots[0]
         if slot.phase == "warm-up":
-            return "warm-up"
+            return Sentence("warm-up")
         prompt = self.plan.suite.prompts[slot.item]
-        return f"{slot.level} at once" if group.together and slot.level > 1 else prompt.id
+        return Sentence("{n} at once", n=slot.level) if group.together and slot.level > 1 else prompt.id
 
 
 class _Pulse:

@@ -16,6 +16,7 @@ from playground.events import Event, Heartbeat, Loading, Queued, RunFinished
 from playground.jobs import new_id
 from playground.registry import names
 from playground.runner import Runner
+from playground.sentence import Sentence
 from playground.settings import Settings
 from playground.suites import _library
 from storage import RunInfo
@@ -171,5 +172,5 @@ def _words(event: Event) -> str:
         case Loading(detail=detail):
             return detail
         case Queued(position=position):
-            return f"Waiting: {position} before this one."
+            return Sentence("Waiting: {position} before this one.", position=position)
     return ""

@@ -33,6 +33,15 @@ PRIOR = 6
 """Measured prompts that a prediction counts for, while halving decides who is measured further."""
 
 
+_PHASES = {
+    "record": Sentence("recording"),
+    "calibrate": Sentence("timing"),
+    "confirm": Sentence("measuring"),
+    "grid": Sentence("measuring everything"),
+}
+"""A phase as it is told while it runs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """Where a tuning is; fields as `playground.bench.run.Progress`. `total` is what is expected so far."""
@@ -355,7 +364,10 @@ class _Work:
 
     def _words(self, keys: Sequence[Key]) -> str:
         key = keys[0]
-        return key.phase if key.phase == "warm-up" else f"{key.phase}: {self.plan.suite.prompts[key.item].id}"
+        if key.phase == "warm-up":
+            return Sentence("warm-up")
+        phase = _PHASES.get(key.phase, key.phase)
+        return Sentence("{phase}: {prompt}", phase=phase, prompt=self.plan.suite.prompts[key.item].id)
 
 
 def rotated(items: Sequence[Any], by: int) -> list[Any]:

@@ -7,7 +7,8 @@ from playground.doctor.judging import reasons
 from playground.doctor.trial import Progress
 from playground.ui.i18n import tr
 from playground.ui.pair_view import MARKS, line
-from playground.ui.render import esc, percent, three
+from playground.ui.render import percent, three
+from playground.ui.sentences import said_html
 from playground.ui.svg import WIDTH, figure, number, rect, rule, svg, table, text, ticks, word, y_axis
 from playground.ui.svg import line as curve_line
 
@@ -42,7 +43,7 @@ def _progress(progress: Progress) -> Markup:
     else:
         said = tr("pairs.trial.running", n=progress.done, of=progress.total)
     bar = Markup('<progress max="{}" value="{}"></progress>').format(progress.total, progress.done)
-    detail = Markup("<small>{}</small>").format(esc(progress.detail)) if progress.detail else Markup("")
+    detail = Markup("<small>{}</small>").format(said_html(progress.detail)) if progress.detail else Markup("")
     return Markup('<div class="p-progress" data-finished="{}">{}<span>{}</span>{}</div>').format(
         "yes" if progress.finished else "no", "" if progress.finished else bar, said, detail
     )

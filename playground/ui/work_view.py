@@ -10,7 +10,7 @@ from playground.ui.sentences import said_html
 
 def progress_html(done: int, total: int, seconds_left: float | None, now: str) -> str:
     left = tr("bench.left", left=spoken(seconds_left)) if seconds_left is not None else Markup("")
-    said = fill('<span class="b-soft">{}</span>', tr("bench.now", now=now)) if now else Markup("")
+    said = fill('<span class="b-soft">{}</span>', tr("bench.now", now=said_html(now))) if now else Markup("")
     bar = fill('<progress max="{}" value="{}"></progress>', max(total, 1), done)
     words = fill("<p><span>{}</span><span>{}</span>{}</p>", tr("bench.progress", done=done, total=total), left, said)
     return str(fill('<div class="db-work">{}{}</div>', bar, words))
