@@ -4,7 +4,7 @@ A field is written, or it is lost with a reason; whatever an exporter does not s
 nothing is ever dropped silently. Knows presets, no server.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from playground.config import Preset, RunConfig, SamplingParams, Speculation
@@ -33,6 +33,8 @@ NEUTRAL: dict[str, Any] = {
     "system_prompt": "",
     "history": (),
     "chat": True,
+    "speculation.options.draft_p_min": 0.0,
+    "speculation.options.draft_sample_method": "greedy",
 }
 """Fields that a server has nothing to do for while they have this value: it is what a bare request gets."""
 
@@ -45,8 +47,11 @@ MEASURING = (
 class Ledger:
     """`values`: what the file says. `written`: preset field -> where its value went. `losses`: what has no place."""
 
-    def __init__(self, preset: Preset, system: str) -> None:
+    def __init__(self, preset: Preset, system: str, relatives: Mapping[str, str] | None = None) -> None:
+        """`relatives`: last part of a field's name -> settings of the system that are about the same thing, and that
+        a reader who misses the field should look at."""
         self.preset, self.config, self.system = preset, preset.config, system
+        self.relatives = relatives or {}
         self.values: dict[str, Any] = {}
         self.written: dict[str, str] = {}
         self.losses: list[Loss] = []
@@ -96,12 +101,18 @@ class Ledger:
         for name in fields(self.config):
             if name in self.written or self.lost(name):
                 continue
-            value = value_of(self.config, name)
-            off = value is False and name.startswith("speculation.options.")
-            if value is None or off or (name in NEUTRAL and value == NEUTRAL[name]):
+            if self.neutral(name):
                 self.say(name, "not used")
             else:
                 self.lose(name, "dropped", self._why(name))
+
+    def neutral(self, name: str) -> bool:
+        """Whether a server has nothing to do for this field: what is open or off, or what it does by itself."""
+        value = value_of(self.config, name)
+        if name == "speculation.options.rejection_sample_method" and self.config.sampling.greedy:
+            return True  # how a draft is judged by its law; at temperature 0 it has none
+        off = value is False and name.startswith("speculation.options.")
+        return value is None or off or (name in NEUTRAL and bool(value == NEUTRAL[name]))
 
     def _halved(self, preset: Served) -> None:
         self.lose(
@@ -126,6 +137,12 @@ class Ledger:
             return NO_DEFAULT
         if name.removeprefix("engine_options.") in MEASURING:
             return Sentence("a setting of the measurement, not of a server")
+        if relative := self.relatives.get(name.rpartition(".")[2]):
+            return Sentence(
+                "{system} has no setting that means the same; nearest is {relative}",
+                system=self.system,
+                relative=relative,
+            )
         return Sentence("{system} has no such setting", system=self.system)
 
 

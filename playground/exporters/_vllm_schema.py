@@ -23,6 +23,9 @@ MODEL_METHODS = ("draft_model", "eagle", "eagle3", "medusa", "mlp_speculator", "
 CACHED_REQUESTS = 10_000
 """vLLM's own default of suffix_decoding_max_cached_requests."""
 
+ADAPTIVE = ("dspark",)
+"""Methods that can verify fewer drafts than there are, by how sure the draft is."""
+
 METHODS = ("ngram", "ngram_gpu", "suffix", "mtp", *MODEL_METHODS)
 
 OLD_RUNNER_METHODS = ("suffix", "medusa", "mlp_speculator")
@@ -63,6 +66,7 @@ class SpeculativeConfig(BaseModel):
     disable_padded_drafter_batch: bool | None = None
     use_local_argmax_reduction: bool | None = None
     disable_eagle_block_drop: bool | None = None
+    enable_adaptive_verification: bool | None = None
 
     @model_validator(mode="after")
     def _rules(self) -> "SpeculativeConfig":
@@ -70,6 +74,8 @@ class SpeculativeConfig(BaseModel):
             raise ValueError("num_speculative_tokens is missing")
         if self.method in MODEL_METHODS and self.model is None:
             raise ValueError(f"method {self.method} needs a draft model (model)")
+        if self.enable_adaptive_verification and self.method not in ADAPTIVE:
+            raise ValueError(f"method {self.method} has no adaptive verification")
         if self.method.startswith("ngram"):
             if self.prompt_lookup_min is None or self.prompt_lookup_max is None:
                 raise ValueError("prompt_lookup_min and prompt_lookup_max must both be written: min defaults to max")

@@ -19,6 +19,7 @@ from playground.exporters._ledger import (
 )
 from playground.exporters._server import SAME_NAME
 from playground.exporters._vllm_schema import (
+    ADAPTIVE,
     ENGINE_OPTIONS,
     METHOD_OPTIONS,
     METHODS,
@@ -182,6 +183,14 @@ def _option(name: str, value: Any, method: str, out: Ledger) -> None:
                 "approximated",
                 Sentence("vLLM takes the earliest match, so other tokens are drafted; the output is the same"),
             )
+    elif name == "enable_adaptive_verification" and (value is False or method not in ADAPTIVE):
+        # Off is vLLM's default; on it is documented for these methods alone.
+        if value is False:
+            out.written[full] = "vLLM's own default"
+        else:
+            out.lose(full, "dropped", Sentence("vLLM's {method} has no such option", method=method))
+    elif name not in METHOD_OPTIONS and out.neutral(full):
+        out.written[full] = "not used"
     elif name not in METHOD_OPTIONS or (lookup and not method.startswith("ngram")):
         out.lose(full, "dropped", Sentence("vLLM's {method} has no such option", method=method))
     else:

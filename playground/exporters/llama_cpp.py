@@ -28,6 +28,15 @@ TITLE = "llama.cpp"
 
 IMAGE = "ghcr.io/ggml-org/llama.cpp:server-cuda-b11434"
 PORT = 8080
+_RELATIVES = {
+    "kv_cache_dtype": "cache-type-k, cache-type-v",
+    "pipeline_parallel_size": "--split-mode layer",
+    "draft_tensor_parallel_size": "spec-draft-device",
+    "gpu_memory_utilization": "n-gpu-layers, fit-target",
+    "max_num_batched_tokens": "batch-size",
+    "attention_backend": "flash-attn",
+}
+_FORMAT = Sentence("number formats are a property of the GGUF file: choose its quantisation")
 SEEDS = 2**32 - 1
 """Seeds are 32 bits there, and the last one means random."""
 
@@ -108,13 +117,12 @@ def ini(name: str, serve: dict[str, Any]) -> str:
 
 def translate(preset: Preset) -> Ledger:
     """Raises PlaygroundError for a method llama-server has not."""
-    config, books = preset.config, Ledger(preset, "llama-server")
+    config, books = preset.config, Ledger(preset, "llama-server", _RELATIVES)
     put_engine(books)
     _model(books, "target", config.target, ("model", "hf-repo"))
     for name in ("dtype", "engine_options.quantization"):
         if name == "dtype" or books.option("quantization") is not None:
-            reason = Sentence("number formats are a property of the GGUF file: choose its quantisation")
-            books.lose(name, "dropped", reason)
+            books.lose(name, "dropped", _FORMAT)
     _room(books)
     _sampling(books)
     if config.speculation is None:
@@ -187,7 +195,12 @@ def _speculation(spec: Speculation, books: Ledger) -> None:
     # Without spec-type a draft is loaded and not used.
     books.put("speculation.method", kind, "spec-type")
     books.put("speculation.num_speculative_tokens", k, "spec-draft-n-max")
+    # All three are written: their defaults moved.
     books.values |= {"spec-draft-n-min": 0, "spec-draft-p-min": 0.0}
+    if kind.startswith("draft"):
+        books.take([("draft_p_min", "spec-draft-p-min")], "speculation.options.")
+    if books.draft_option("quantization") is not None:
+        books.lose("speculation.options.quantization", "dropped", _FORMAT)
     if kind == "ngram-simple":
         _ngram(spec, books)
     elif spec.model is not None:

@@ -17,6 +17,11 @@ TITLE = "Ollama"
 
 VERSIONS = Sentence("Ollama with draft_num_predict")
 
+_RELATIVES = {
+    "max_num_seqs": "OLLAMA_NUM_PARALLEL",
+    "kv_cache_dtype": "OLLAMA_KV_CACHE_TYPE",
+}
+
 PARAMETERS = {
     "temperature": "temperature",
     "top_k": "top_k",
@@ -44,7 +49,7 @@ def export(preset: Preset) -> Export:
 
 def translate(preset: Preset) -> Ledger:
     """`values`: "FROM", "SYSTEM", and parameters (a list where there are several)."""
-    config, books = preset.config, Ledger(preset, "Ollama")
+    config, books = preset.config, Ledger(preset, "Ollama", _RELATIVES)
     put_engine(books)
     if re.search(r"\s", config.target):
         raise PlaygroundError(
@@ -59,6 +64,8 @@ def translate(preset: Preset) -> Ledger:
         books.lose("target", "needs-input", reason)
     reason = Sentence("number formats are a property of the model file: choose its quantisation")
     books.lose("dtype", "dropped", reason)
+    if books.option("quantization") is not None:
+        books.lose("engine_options.quantization", "dropped", reason)
     books.take([("max_model_len", "num_ctx")])
     _sampling(books)
     text = config.system_prompt

@@ -30,6 +30,11 @@ PROGRAM = ("python3", "-m", "sglang.launch_server")
 RUNNING = 48
 """What SGLang itself falls back to while it speculates; written, since without speculation it is another."""
 
+_RELATIVES = {
+    "max_num_batched_tokens": "chunked-prefill-size",
+    "kv_cache_dtype": "speculative-draft-kv-cache-dtype",
+    "max_model_len": "speculative-draft-window-size",
+}
 _GGUF = Sentence("name the safetensors model in its place, or add load-format: gguf")
 _NATIVE = Sentence("as a default it reaches only the native /generate; requests to the OpenAI endpoints must send it")
 
@@ -73,7 +78,7 @@ def _serve(preset: Preset) -> tuple[dict[str, object], Ledger]:
 
 def translate(preset: Preset) -> Ledger:
     """Raises PlaygroundError for a method SGLang has not."""
-    config, books = preset.config, Ledger(preset, "SGLang")
+    config, books = preset.config, Ledger(preset, "SGLang", _RELATIVES)
     put_engine(books)
     put_model(books, "target", config.target, "model-path", _GGUF)
     books.put("dtype", measured_dtype(preset), "dtype")

@@ -40,6 +40,7 @@ BATCH = 256
 LEAST_TOKENS = 8192
 """TensorRT-LLM's own default of max_num_tokens."""
 
+_RELATIVES = {"enforce_eager": "cuda_graph_config", "kv_cache_dtype": "kv_cache_config.dtype"}
 _GGUF = Sentence("TensorRT-LLM reads no GGUF: name a safetensors model in its place")
 
 
@@ -90,7 +91,7 @@ def server(preset: Preset, options: Options | None = None) -> Server:
 
 def translate(preset: Preset, dialect: str) -> Ledger:
     """Raises PlaygroundError for a method this dialect has not."""
-    config, books = preset.config, Ledger(preset, "TensorRT-LLM")
+    config, books = preset.config, Ledger(preset, "TensorRT-LLM", _RELATIVES)
     put_engine(books)
     put_model(books, "target", config.target, "the command line", _GGUF)
     del books.values["the command line"]

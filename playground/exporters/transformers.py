@@ -18,6 +18,13 @@ VERSIONS = Sentence("transformers 5.16 to 5.24")
 
 METHODS = ("draft_model", "ngram")
 
+_RELATIVES = {
+    "quantization": "quantization_config",
+    "tensor_parallel_size": "tp_plan",
+    "pipeline_parallel_size": "device_map",
+    "kv_cache_dtype": "cache_implementation",
+}
+
 
 def export(preset: Preset) -> Export:
     """See `Exporter`. Raises PlaygroundError for any method but `METHODS`."""
@@ -37,7 +44,7 @@ def export(preset: Preset) -> Export:
 
 def translate(preset: Preset) -> Ledger:
     """`values`: "load" of the target, "draft", "generate" keywords."""
-    config, books = preset.config, Ledger(preset, "transformers")
+    config, books = preset.config, Ledger(preset, "transformers", _RELATIVES)
     put_engine(books)
     books.put("target", config.target, "target")
     books.put("dtype", measured_dtype(preset), "dtype")
@@ -115,6 +122,17 @@ def _speculation(spec: Speculation, books: Ledger) -> None:
     if spec.model.endswith(".gguf") or ("/" not in spec.model and not books.named("speculation.model")):
         books.lose("speculation.model", "needs-input", _only_a_name(spec.model))
     books.put("speculation.num_speculative_tokens", k, "k")
+    books.values["least"] = 0.0
+    if least := spec.options.get("draft_p_min"):
+        books.put("speculation.options.draft_p_min", float(least), "least")
+        books.lose(
+            "speculation.options.draft_p_min",
+            "approximated",
+            Sentence(
+                "transformers still drafts the token that the draft was unsure of, then stops; where scikit-learn is "
+                "installed it moves the threshold as it goes"
+            ),
+        )
     if (how := spec.options.get("draft_sample_method")) == "greedy":
         books.lose(
             "speculation.options.draft_sample_method",
@@ -143,10 +161,10 @@ def _script(preset: Preset, values: dict[str, Any]) -> str:
         lines += [
             f"draft = AutoModelForCausalLM.from_pretrained(DRAFT, dtype={values['dtype']!r})",
             "draft.to(DEVICE)",
-            "# Always k drafts: the default schedule changes k, and stops where the draft is unsure.",
+            "# The default schedule changes k, and the default threshold stops where the draft is unsure.",
             f"draft.generation_config.num_assistant_tokens = {values['k']}",
             'draft.generation_config.num_assistant_tokens_schedule = "constant"',
-            "draft.generation_config.assistant_confidence_threshold = 0.0",
+            f"draft.generation_config.assistant_confidence_threshold = {values['least']!r}",
         ]
     lines += [f"set_seed({values['seed']})"] if "seed" in values else []
     if config.chat:

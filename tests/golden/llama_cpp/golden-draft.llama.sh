@@ -18,8 +18,10 @@
 #     --tensor-split for your devices.
 #   speculation.model (needs-input): llama-server reads GGUF only: name the GGUF that stands for
 #     “meta-llama/Llama-3.1-8B-Instruct”.
-#   engine_options.gpu_memory_utilization, speculation.options.draft_tensor_parallel_size (dropped):
-#     llama-server has no such setting.
+#   engine_options.gpu_memory_utilization (dropped): llama-server has no setting that means the same; nearest is
+#     n-gpu-layers, fit-target.
+#   speculation.options.draft_tensor_parallel_size (dropped): llama-server has no setting that means the same;
+#     nearest is spec-draft-device.
 #   system_prompt (dropped): a server has no default for it: it can only be sent with each request, as the
 #     request file does.
 #   sampling.stop (approximated): a preset file holds one stop string, the first; the command line holds all 2.

@@ -8,7 +8,9 @@
 # Not carried over as it is:
 #   engine (approximated): measured with the vllm engine; transformers's own kernels and scheduler have other
 #     speeds, and may decide a near-tie between two tokens otherwise.
-#   engine_options.tensor_parallel_size, engine_options.max_model_len, engine_options.gpu_memory_utilization,
+#   engine_options.tensor_parallel_size (dropped): transformers has no setting that means the same; nearest is
+#     tp_plan.
+#   engine_options.max_model_len, engine_options.gpu_memory_utilization,
 #     speculation.options.draft_tensor_parallel_size (dropped): transformers has no such setting.
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, set_seed
@@ -22,7 +24,7 @@ model = AutoModelForCausalLM.from_pretrained(TARGET, dtype='bfloat16')
 model.to(DEVICE)
 draft = AutoModelForCausalLM.from_pretrained(DRAFT, dtype='bfloat16')
 draft.to(DEVICE)
-# Always k drafts: the default schedule changes k, and stops where the draft is unsure.
+# The default schedule changes k, and the default threshold stops where the draft is unsure.
 draft.generation_config.num_assistant_tokens = 5
 draft.generation_config.num_assistant_tokens_schedule = "constant"
 draft.generation_config.assistant_confidence_threshold = 0.0
