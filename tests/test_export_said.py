@@ -82,3 +82,22 @@ def test_what_a_server_does_by_itself_is_no_loss(target: str) -> None:
     options = {"draft_sample_method": "greedy", "rejection_sample_method": "block"}
     export = export_preset(with_(DRAFT_MODEL, method="dflash", options=options, temperature=0.0), target)
     assert not {name for name in losses(export) if name.startswith("speculation.options.")}
+
+
+@pytest.mark.parametrize(
+    ("name", "gguf"),
+    [("org/model-GGUF", True), ("org/Model-7B-Q8_0-GGUF", True), ("org/model:Q4_K_M", True), ("org/model_gguf", True),
+     ("/srv/m.gguf", True), ("m.gguf", True), ("/srv/gguf/model", False), ("org/model", False), ("served", False),
+     ("org/ggufless", False)],
+)  # fmt: skip
+@pytest.mark.parametrize("given", ["in the preset", "for the server"])
+def test_a_gguf_is_known_by_its_name_whoever_gave_it(name: str, gguf: bool, given: str) -> None:
+    """llama-server asks for one where it is none; the others ask where it is one."""
+    preset = with_(UNSURE, target=name, model="org/draft-GGUF") if given == "in the preset" else UNSURE
+    names = {} if given == "in the preset" else {"model_as": name, "draft_as": "org/draft-GGUF"}
+    found = export_preset(preset, "llama_cpp", **names).losses
+    assert ("reads GGUF only" in " ".join(loss.reason for loss in found if loss.field == "target")) is not gguf
+    assert "speculation.model" not in {loss.field for loss in found}
+    for target in ("vllm", "sglang", "tensorrt_llm", "transformers"):
+        found = export_preset(preset, target, **names).losses
+        assert ("gguf" in " ".join(loss.reason for loss in found if loss.field == "target").lower()) is gguf, target

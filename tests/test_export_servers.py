@@ -537,7 +537,9 @@ def test_a_server_gets_the_names_it_knows(way: tuple[str, dict[str, Any]]) -> No
     """Nothing is left to settle by hand, every file holds the server's name, and what was measured is still told."""
     target, choice = way
     preset = BASELINE if target == "ollama" else MEASURED
-    names = {"model_as": "org/there-GGUF"} if preset is BASELINE else {"model_as": THERE, "draft_as": "org/draft"}
+    gguf = "llama_cpp" in name_of(way) or preset is BASELINE
+    names = {"model_as": "org/there-GGUF" if gguf else THERE}
+    names |= {} if preset is BASELINE else {"draft_as": "org/draft-GGUF" if gguf else "org/draft"}
     if target == "preset":
         with pytest.raises(PlaygroundError, match="as they were measured"):
             export_preset(preset, target, choice, **names)

@@ -4,6 +4,7 @@ A field is written, or it is lost with a reason; whatever an exporter does not s
 nothing is ever dropped silently. Knows presets, no server.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -204,7 +205,7 @@ def put_model(books: Ledger, name: str, reference: str, key: str, gguf: Sentence
     """
     no_flag(reference)
     books.put(name, reference, key)
-    if reference.endswith(".gguf"):
+    if is_gguf(reference):
         books.lose(name, "needs-input", gguf)
     elif books.named(name):
         return
@@ -221,6 +222,17 @@ def put_model(books: Ledger, name: str, reference: str, key: str, gguf: Sentence
                 model=reference,
             ),
         )
+
+
+def is_gguf(reference: str) -> bool:
+    """Whether the name is a GGUF's: a file's ending, a repository called so, or one with a tag of a number format,
+    which only those have (org/model-GGUF:Q4_K_M)."""
+    name = reference.lower()
+    if is_path(reference):
+        return name.endswith(".gguf")
+    repository, _, tag = name.partition(":")
+    called_so = re.search(r"(^|[^a-z])gguf([^a-z]|$)", repository)
+    return name.endswith(".gguf") or bool(called_so) or ("/" in repository and bool(tag))
 
 
 def no_flag(reference: str) -> None:

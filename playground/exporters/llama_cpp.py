@@ -9,7 +9,16 @@ from typing import Any
 from playground.config import Preset, Speculation, checked
 from playground.errors import PlaygroundError
 from playground.exporters import Export
-from playground.exporters._ledger import Ledger, is_path, method_of, needs_draft, no_flag, no_such_method, put_engine
+from playground.exporters._ledger import (
+    Ledger,
+    is_gguf,
+    is_path,
+    method_of,
+    needs_draft,
+    no_flag,
+    no_such_method,
+    put_engine,
+)
 from playground.exporters._llama_schema import (
     ORDER,
     TYPES,
@@ -138,12 +147,18 @@ def _model(books: Ledger, name: str, reference: str, keys: tuple[str, str]) -> N
     no_flag(reference)
     local = reference.endswith(".gguf") or is_path(reference) or reference.count("/") != 1
     books.put(name, reference, keys[0] if local else keys[1])
-    if books.named(name) and (reference.endswith(".gguf") or not local):
-        return
-    if not reference.endswith(".gguf"):
-        reason = Sentence("llama-server reads GGUF only: name the GGUF that stands for “{model}”", model=reference)
+    if not is_gguf(reference):
+        reason = (
+            Sentence(
+                "llama-server reads GGUF only, and “{model}” is not called one: name a GGUF file, or a repository of "
+                "them (org/model-GGUF)",
+                model=reference,
+            )
+            if books.named(name)
+            else Sentence("llama-server reads GGUF only: name the GGUF that stands for “{model}”", model=reference)
+        )
         books.lose(name, "needs-input", reason)
-    elif is_path(reference):
+    elif is_path(reference) and not books.named(name):
         reason = Sentence("this is a file of the machine it was measured on: name the server's own")
         books.lose(name, "needs-input", reason)
 

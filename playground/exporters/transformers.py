@@ -8,7 +8,15 @@ from typing import Any
 
 from playground.config import Preset, Speculation
 from playground.exporters import Export
-from playground.exporters._ledger import Ledger, measured_dtype, method_of, needs_draft, no_such_method, put_engine
+from playground.exporters._ledger import (
+    Ledger,
+    is_gguf,
+    measured_dtype,
+    method_of,
+    needs_draft,
+    no_such_method,
+    put_engine,
+)
 from playground.exporters._server import head, messages
 from playground.sentence import Sentence
 
@@ -18,6 +26,7 @@ VERSIONS = Sentence("transformers 5.16 to 5.24")
 
 METHODS = ("draft_model", "ngram")
 
+_GGUF = Sentence("a GGUF needs from_pretrained(folder, gguf_file=...): name a folder instead")
 _RELATIVES = {
     "quantization": "quantization_config",
     "tensor_parallel_size": "tp_plan",
@@ -48,11 +57,11 @@ def translate(preset: Preset) -> Ledger:
     put_engine(books)
     books.put("target", config.target, "target")
     books.put("dtype", measured_dtype(preset), "dtype")
-    if config.target.endswith(".gguf"):
+    if is_gguf(config.target):
         books.lose(
             "target",
             "needs-input",
-            Sentence("a GGUF needs from_pretrained(folder, gguf_file=...): name a folder instead"),
+            _GGUF,
         )
     elif "/" not in config.target and not books.named("target"):
         books.lose("target", "needs-input", _only_a_name(config.target))
@@ -119,7 +128,9 @@ def _speculation(spec: Speculation, books: Ledger) -> None:
     if spec.model is None:
         raise needs_draft(method)
     books.put("speculation.model", spec.model, "draft")
-    if spec.model.endswith(".gguf") or ("/" not in spec.model and not books.named("speculation.model")):
+    if is_gguf(spec.model):
+        books.lose("speculation.model", "needs-input", _GGUF)
+    elif "/" not in spec.model and not books.named("speculation.model"):
         books.lose("speculation.model", "needs-input", _only_a_name(spec.model))
     books.put("speculation.num_speculative_tokens", k, "k")
     books.values["least"] = 0.0

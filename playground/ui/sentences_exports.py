@@ -94,6 +94,10 @@ CHINESE: dict[str, str] = {
         "请留空服务器上的名称，或选择要导出到的服务器。"
     ),
     "no volume of this file holds it: mount one at this path": "此文件没有包含它的卷：请在该路径挂载一个",
+    (
+        "llama-server reads GGUF only, and “{model}” is not called one: name a GGUF file, or a repository of them "
+        "(org/model-GGUF)"
+    ): ("llama-server 只读 GGUF，而“{model}”不是 GGUF 的名称：请填写 GGUF 文件，或 GGUF 仓库（org/model-GGUF）"),
     "llama-server reads GGUF only: name the GGUF that stands for “{model}”": (
         "llama-server 只读 GGUF：请填写“{model}”对应的 GGUF"
     ),
