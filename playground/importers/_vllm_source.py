@@ -1,6 +1,6 @@
 """A vLLM command line or Python snippet as the mapping its YAML file would be. Nothing is run and nothing is imported.
 
-Knows shells and Python's grammar; what the keys mean is `_vllm_upgrade`'s.
+Knows flags and calls; what the keys mean is `_vllm_upgrade`'s.
 """
 
 import ast
@@ -11,6 +11,8 @@ from typing import Any
 
 from playground.importers import _command as command
 from playground.importers._command import wrong
+from playground.importers._python import UNREADABLE, Literals, called, parsed
+from playground.importers._vllm_upgrade import MOVED_INSIDE
 from playground.sentence import Sentence
 
 ENGINES = ("LLM", "AsyncLLM", "LLMEngine", "AsyncLLMEngine", "EngineArgs", "AsyncEngineArgs")
@@ -92,83 +94,64 @@ def _put(name: str, found: dict[str, Any], key: str, value: Any) -> None:
     branch[inner] = value
 
 
-def from_python(name: str, text: str) -> tuple[dict[str, Any], list[str]]:
-    """Keywords of the first `LLM(...)` or engine-arguments call, and what could not be read as a plain value.
+def from_python(name: str, text: str) -> tuple[dict[str, Any], list[Sentence]]:
+    """Keywords of the `LLM(...)` or engine-arguments call, and what is to be said of it.
 
-    Beside them, under names no file has: "sampling_params" (keywords of `SamplingParams(...)`), "chat" (False for
-    `.generate(...)`), "system_prompt".
+    Of several calls it is the first that may speculate, else the first. Beside its keywords, under names no file has:
+    "sampling_params" (keywords of `SamplingParams(...)`), "chat" (False for `.generate(...)`), "system_prompt".
+
+    Raises:
+        PlaygroundError: no such call; or the model, or what may speculate, is no plain value: left out, it would be
+            another configuration.
     """
     tree, calls = parsed(name, text)
-    reader = Literals(tree)
-    engine = next((call for call in calls if called(call) in ENGINES and (call.args or call.keywords)), None)
-    if engine is None:
+    literals = Literals(tree)
+    engines = [call for call in calls if called(call) in ENGINES and (call.args or call.keywords)]
+    if not engines:
         raise wrong(name, Sentence("holds no LLM(...) call"), Sentence("Paste the call with its keywords."))
-    found = reader.keywords(engine)
-    if engine.args:
-        found.setdefault("model", reader.value("model", engine.args[0]))
+    engine = next((call for call in engines if _may_speculate(literals, call)), engines[0])
+    found, unread = literals.keywords(engine)
+    if engine.args and "model" not in found:
+        model = literals.value(engine.args[0])
+        if model is UNREADABLE:
+            raise literals.unread("model", engine.args[0]).refused(name)
+        found["model"] = model
+    if wrong_without := [one for one in unread if one.key in ("model", "**") or _speculates(one.key)]:
+        raise wrong_without[0].refused(name)
+    if found.get("speculative_config", "") is None:
+        del found["speculative_config"]
+    said = []
+    if len(engines) > 1:
+        said.append(Sentence("Of {n} calls the one in line {line} is read.", n=len(engines), line=engine.lineno))
     for call in calls:
         match called(call):
-            case "SamplingParams":
-                found.setdefault("sampling_params", reader.keywords(call))
+            case "SamplingParams" if "sampling_params" not in found:
+                found["sampling_params"], more = literals.keywords(call)
+                unread += more
             case "generate" | "chat" as verb if isinstance(call.func, ast.Attribute):
                 found.setdefault("chat", verb == "chat")
-                if verb == "chat" and call.args:
-                    found.setdefault("system_prompt", _system_prompt(reader.value("messages", call.args[0])))
-    return {key: value for key, value in found.items() if value is not UNREADABLE}, reader.unreadable
+                messages = literals.value(call.args[0]) if verb == "chat" and call.args else None
+                if messages is UNREADABLE:
+                    unread.append(literals.unread("messages", call.args[0]))
+                elif prompt := _system_prompt(messages):
+                    found.setdefault("system_prompt", prompt)
+    return found, [*said, *(one.left_out() for one in unread)]
 
 
-def parsed(name: str, text: str) -> tuple[ast.Module, list[ast.Call]]:
-    """The tree of a snippet and every call in it. Raises PlaygroundError where it is no Python."""
-    if len(text) > command.MAX_CODE:
-        raise wrong(
-            name,
-            Sentence("is longer than {most:,} characters", most=command.MAX_CODE),
-            Sentence("Paste the call alone."),
-        )
-    try:
-        tree = ast.parse(text)
-        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    except SyntaxError as error:
-        place = Sentence("{name}, line {line}", name=name, line=error.lineno) if error.lineno else name
-        raise wrong(place, Sentence("is no Python"), Sentence("Paste whole statements.")) from None
-    except (ValueError, RecursionError, MemoryError):
-        raise wrong(name, Sentence("is nested too deeply"), Sentence("Paste the call alone.")) from None
-    return tree, calls
+def _speculates(key: str) -> bool:
+    return key.startswith("spec") or key in MOVED_INSIDE
 
 
-UNREADABLE = object()
+def _may_speculate(literals: Literals, call: ast.Call) -> bool:
+    """Whether it does, or hides its keywords; those of another call (`asdict(args)`) are read there."""
+    found, unread = literals.keywords(call)
+    hidden = (one for one in unread if one.key == "**" and called(literals.behind(one.node)) not in ("asdict", "vars"))
+    given = {key for key, value in found.items() if value is not None} | {one.key for one in unread}
+    return any(_speculates(key) for key in given) or any(hidden)
 
 
-class Literals:
-    """Literals of a snippet, names assigned once to a literal included."""
-
-    def __init__(self, tree: ast.Module) -> None:
-        self.unreadable: list[str] = []
-        self._names: dict[str, ast.expr | None] = {}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-                name = node.targets[0].id
-                self._names[name] = None if name in self._names else node.value
-
-    def keywords(self, call: ast.Call) -> dict[str, Any]:
-        return {word.arg or "**": self.value(word.arg or "**", word.value) for word in call.keywords}
-
-    def value(self, key: str, node: ast.expr) -> Any:
-        if isinstance(node, ast.Name):
-            node = self._names.get(node.id) or node
-        try:
-            return ast.literal_eval(node)
-        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-            self.unreadable.append(key)
-            return UNREADABLE
-
-
-def called(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-
-
-def _system_prompt(messages: Any) -> Any:
+def _system_prompt(messages: Any) -> str | None:
     for message in messages if isinstance(messages, list) else ():
         if isinstance(message, dict) and message.get("role") == "system" and isinstance(message.get("content"), str):
-            return message["content"]
-    return UNREADABLE
+            return str(message["content"])
+    return None

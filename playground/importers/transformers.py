@@ -7,8 +7,8 @@ from typing import Any
 from playground.config import SamplingParams
 from playground.importers import Imported
 from playground.importers import _command as command
+from playground.importers._python import UNREADABLE, Literals, Unread, called, parsed
 from playground.importers._reading import EARLIEST, Reading, Values, dtype, engine_for, left_out_of, taken
-from playground.importers._vllm_source import UNREADABLE, Literals, called, parsed
 from playground.sentence import Sentence
 
 TITLE = "Transformers"
@@ -32,20 +32,30 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
     tree, calls = parsed(name, str(data))
     literals = Literals(tree)
     loaded = _loaded(tree, literals)
-    generate = next((call for call in calls if called(call) == "generate"), None)
-    if not loaded or generate is None:
+    generates = [call for call in calls if called(call) == "generate"]
+    if not loaded or not generates:
         raise command.wrong(name, Sentence("holds no from_pretrained(...) and generate(...)"), Sentence("Paste both."))
-    raw = literals.keywords(generate)
-    reading = Reading(
-        name, {key: value for key, value in raw.items() if value is not UNREADABLE}, keep_lossy=keep_lossy
-    )
-    drafts = next((word.value.id for word in generate.keywords
-                   if word.arg == "assistant_model" and isinstance(word.value, ast.Name)), None)  # fmt: skip
-    owner = generate.func.value if isinstance(generate.func, ast.Attribute) else None
-    model = owner.id if isinstance(owner, ast.Name) and owner.id in loaded else next(iter(loaded))
-    target, number = loaded[model]
+    asked = [_asked(literals, call) for call in generates]
+    chosen = next((i for i, (found, unread) in enumerate(asked) if _may_speculate(literals, found, unread)), 0)
+    generate, (found, unread) = generates[chosen], asked[chosen]
+    draft, unread = _draft(unread, loaded)
+    for key, node in _attributes(tree):
+        value = literals.value(node)
+        if value is UNREADABLE:
+            unread.append(literals.unread(key, node))
+        elif key == "num_assistant_tokens" or key not in found:  # the draft's own is what counts
+            found[key] = value
+    if wrong := [one for one in unread if one.key in _DRAFTING or _hides(literals, one)]:
+        raise wrong[0].refused(name)
+    reading = Reading(name, found, keep_lossy=keep_lossy)
+    if len(generates) > 1:
+        reading.said.append(
+            Sentence("Of {n} calls the one in line {line} is read.", n=len(generates), line=generate.lineno)
+        )
+    reading.said += [one.left_out() for one in unread if one.key not in {"**", *_INPUTS}]
+    target, number = loaded[_target(name, generate, loaded, draft)]
     reading.values["dtype"] = number
-    speculation = _speculation(reading, loaded.get(drafts or "", ("", None))[0] if drafts else None, tree, literals)
+    speculation = _speculation(reading, loaded[draft][0] if draft else None)
     config: Values = {
         "target": target,
         "dtype": dtype(reading),
@@ -55,35 +65,105 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
         "engine": engine_for({}, speculation),
     }
     _messages(config, calls, literals)
-    for key in ("assistant_model", "tokenizer", "**"):
+    for key in ("assistant_model", *_INPUTS):
         reading.values.pop(key, None)
     if reading.values:
         reading.said.append(left_out_of("generate", sorted(reading.values)))
     return reading.finish(TITLE, config)
 
 
+_DRAFTING = {"assistant_model", "prompt_lookup_num_tokens", "max_matching_ngram_size", "num_assistant_tokens"}
+_INPUTS = {
+    "inputs", "input_ids", "attention_mask", "streamer", "tokenizer", "assistant_tokenizer", "pad_token_id",
+}  # fmt: skip
+"""Keywords of generate that bring text in or out, and say nothing of how it is made."""
+
+
+def _asked(literals: Literals, call: ast.Call) -> tuple[Values, list[Unread]]:
+    """The keywords of a generate(...), those of its GenerationConfig(...) beneath them."""
+    found, unread = literals.keywords(call)
+    for one in [one for one in unread if one.key == "generation_config"]:
+        config = literals.behind(one.node)
+        if isinstance(config, ast.Call) and called(config) == "GenerationConfig":
+            beneath, more = literals.keywords(config)
+            found = beneath | found
+            unread = [*(other for other in unread if other is not one), *(a for a in more if a.key not in found)]
+    return found, unread
+
+
+def _attributes(tree: ast.Module) -> list[tuple[str, ast.expr]]:
+    """What is set afterwards: `draft.generation_config.num_assistant_tokens = 5`."""
+    return [
+        (target.attr, node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Attribute) and target.attr in _DRAFTING
+    ]
+
+
+def _hides(literals: Literals, one: Unread) -> bool:
+    """Whether an unread mapping may hold what drafts. What another call returned holds a prompt's tokens."""
+    return one.key in ("**", "generation_config") and not called(literals.behind(one.node))
+
+
+def _may_speculate(literals: Literals, found: Values, unread: list[Unread]) -> bool:
+    given = {key for key, value in found.items() if value is not None} | {one.key for one in unread}
+    return bool(given & _DRAFTING) or any(_hides(literals, one) for one in unread)
+
+
+def _draft(unread: list[Unread], loaded: dict[str, tuple[str, Any]]) -> tuple[str | None, list[Unread]]:
+    """The variable that holds the draft model, and what else is unread."""
+    for one in unread:
+        if one.key == "assistant_model" and one.text in loaded:
+            return one.text, [other for other in unread if other is not one]
+    return None, unread
+
+
+def _target(name: str, generate: ast.Call, loaded: dict[str, tuple[str, Any]], draft: str | None) -> str:
+    """The variable that holds the target model. Raises PlaygroundError where its name is not in the snippet."""
+    owner = generate.func.value if isinstance(generate.func, ast.Attribute) else None
+    if isinstance(owner, ast.Name) and owner.id in loaded:
+        return owner.id
+    others = [title for title in loaded if title != draft]
+    if len(others) != 1:
+        raise command.wrong(
+            f"{name}, line {generate.lineno}",
+            Sentence("calls generate(...) of a model that no from_pretrained(...) here names"),
+            Sentence("Paste the from_pretrained(...) of the target model with its name as text."),
+        )
+    return others[0]
+
+
 def _loaded(tree: ast.Module, literals: Literals) -> dict[str, tuple[str, Any]]:
     """Variable -> (model, dtype) of every model loaded by `Auto...ForCausalLM.from_pretrained`."""
     found: dict[str, tuple[str, Any]] = {}
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call) or not node.value.args:
+        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
             continue
-        call, name = node.value, node.targets[0]
+        call, name = _first_call(node.value), node.targets[0]
+        if not isinstance(call, ast.Call) or called(call) != "from_pretrained" or not call.args:
+            continue
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-        if called(call) != "from_pretrained" or not isinstance(name, ast.Name):
+        if isinstance(owner, ast.Name) and any(kind in owner.id for kind in ("Tokenizer", "Config", "Processor")):
             continue
-        if isinstance(owner, ast.Name) and "Tokenizer" in owner.id:
-            continue
-        model = literals.value("model", call.args[0])
+        model = literals.value(call.args[0])
         keywords = {word.arg: word.value for word in call.keywords}
         kind = keywords.get("dtype", keywords.get("torch_dtype"))
-        number = kind.attr if isinstance(kind, ast.Attribute) else literals.value("dtype", kind) if kind else "auto"
+        number = kind.attr if isinstance(kind, ast.Attribute) else literals.value(kind) if kind else "auto"
         if isinstance(model, str):
             found[name.id] = (model, number if isinstance(number, str) else "auto")
     return found
 
 
-def _speculation(reading: Reading, draft: str | None, tree: ast.Module, literals: Literals) -> Values | None:
+def _first_call(node: ast.expr) -> ast.expr:
+    """The call at the start of a chain: `from_pretrained(...)` of `from_pretrained(...).to("cuda").eval()`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call):
+        node = node.func.value
+    return node
+
+
+def _speculation(reading: Reading, draft: str | None) -> Values | None:
     values = reading.values
     lookup, longest = values.pop("prompt_lookup_num_tokens", None), values.pop("max_matching_ngram_size", None)
     if lookup is not None:
@@ -97,9 +177,7 @@ def _speculation(reading: Reading, draft: str | None, tree: ast.Module, literals
         return {"method": "ngram", "num_speculative_tokens": lookup, "model": None, "options": options}
     if draft is None:
         return None
-    k = next((literals.value("k", node.value) for node in ast.walk(tree) if isinstance(node, ast.Assign)
-              and isinstance(node.targets[0], ast.Attribute) and node.targets[0].attr == "num_assistant_tokens"),
-             values.pop("num_assistant_tokens", None))  # fmt: skip
+    k = values.pop("num_assistant_tokens", None)
     if k is None:
         reading.said.append(
             Sentence("num_assistant_tokens is not given: 20, the default, is written out; it also changes by itself.")
@@ -128,7 +206,7 @@ def _sampling(reading: Reading, calls: list[ast.Call], literals: Literals) -> Va
             reading.said.append(Sentence("top_k is not given: 50, the default of generate, is written out."))
     sampling |= {ours: values.pop(theirs) for theirs, ours in _FIELDS.items() if values.get(theirs) is not None}
     seed = next((call for call in calls if called(call) == "set_seed" and call.args), None)
-    if seed is not None and isinstance(value := literals.value("seed", seed.args[0]), int):
+    if seed is not None and isinstance(value := literals.value(seed.args[0]), int):
         sampling["seed"] = value
     if values.pop("eos_token_id", None) == -1:
         sampling["ignore_eos"] = True
@@ -138,7 +216,7 @@ def _sampling(reading: Reading, calls: list[ast.Call], literals: Literals) -> Va
 def _messages(config: Values, calls: list[ast.Call], literals: Literals) -> None:
     """The conversation given to the chat template: what comes before its last message."""
     call = next((call for call in calls if called(call) == "apply_chat_template" and call.args), None)
-    found = literals.value("messages", call.args[0]) if call else None
+    found = literals.value(call.args[0]) if call else None
     said = [m for m in found if isinstance(m, dict)] if isinstance(found, list) else []
     if said and said[0].get("role") == "system":
         config["system_prompt"] = said.pop(0).get("content")

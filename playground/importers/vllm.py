@@ -93,9 +93,9 @@ def read(name: str, data: object, *, keep_lossy: bool = False, beside: object = 
 
     `beside` is the file after --config; where both say something, the command line wins.
     """
-    unread: list[str] = []
+    about: list[Sentence] = []
     if isinstance(data, str) and source.is_python(data):
-        raw, unread = source.from_python(name, data)
+        raw, about = source.from_python(name, data)
     elif isinstance(data, str):
         raw = source.from_command(name, data)
         if isinstance(beside, dict):
@@ -111,8 +111,7 @@ def read(name: str, data: object, *, keep_lossy: bool = False, beside: object = 
         )
     values = _normal(name, raw)
     values, said = upgrade(name, values, keep_lossy=keep_lossy)
-    plain = Sentence("it is no plain value in the snippet")
-    said += [Sentence("{key} is left out: {why}.", key=key, why=plain) for key in unread]
+    said += about
     said += _left_out(name, values, raw)
     config = _config(name, values, raw, said)
     description = f"Imported from {in_words(name)} (vLLM)."

@@ -211,6 +211,7 @@ CHINESE: dict[str, str] = {
     ),
     "top_k is not given: 50, the default of generate, is written out.": "未给出 top_k：写明 generate 的默认值 50。",
     "it is no plain value in the snippet": "它在代码片段中不是字面值",
+    "Of {n} calls the one in line {line} is read.": "{n} 个调用中读取第 {line} 行的那个。",
     "max_new_tokens capped every request of the server; here it is max_tokens of the run.": (
         "max_new_tokens 原是服务器所有请求的上限；此处作为本次运行的 max_tokens。"
     ),
