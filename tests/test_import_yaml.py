@@ -19,8 +19,26 @@ BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"a{i}: &a{i} [" + ",".join([f"*a{i - 1}"] * 9) + "]\n" for i in range(1, 10)
 )
 HOSTILE = {
-    "billion laughs": (BOMB, "line 2: aliases"),
-    "an alias to itself": ("a: &a\n  b: *a\n", "line 2: aliases"),
+    "billion laughs": (BOMB, "line 6: its aliases"),
+    "billion laughs, merged": (
+        BOMB.replace("a0: &a0 [x,x,x,x,x,x,x,x,x]", "a0: &a0 {x: 1}")
+        .replace("[*", "{<<: [*")
+        .replace("]\n", "]}\n")
+        .replace("]}", "], y: *a0}"),
+        "line 6: its aliases",
+    ),
+    "quadratic laughs": ("a: &a " + "x" * 9_000 + "\nb: [" + ", ".join(["*a"] * 100) + "]\n", "line 2: its aliases"),
+    "aliases without end": ("a: &a 1\nb: [" + ", ".join(["*a"] * 300) + "]\n", "line 2: its aliases"),
+    "an alias to itself": ("a: &a\n  b: *a\n", "line 2: the alias “*a” stands inside"),
+    "a merge with itself": ("a: &a\n  <<: *a\n", "line 2: the alias “*a” stands inside"),
+    "an alias to what comes later": ("a: *b\nb: &b 1\n", "line 1: the alias “*b” has no anchor"),
+    "an alias to another document": ("a: &a 1\n---\nb: *a\n", "line 3: the alias “*a” has no anchor"),
+    "depth by aliases": (
+        "a0: &a0 {x: 1}\n" + "".join(f"a{i}: &a{i} {{x: *a{i - 1}}}\n" for i in range(1, 60)),
+        "nested deeper",
+    ),
+    "a merge of no mapping": ("a: &a [1]\nb:\n  <<: *a\n", "line 3: “<<” merges mappings alone"),
+    "a merge given twice": ("a: &a {b: 1}\nc:\n  <<: *a\n  <<: *a\n", "line 4: “<<” is given twice (first in line 3)"),
     "a python tag": ("a: 1\nb: !!python/object/apply:os.system ['true']\n", "line 2: the tag"),
     "a local tag": ("a: !x 1\n", "line 1: the tag"),
     "a binary tag": ("a: !!binary aGk=\n", "line 1: the tag"),
@@ -99,18 +117,53 @@ def test_lines_are_remembered() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["a: 2026-11-29", "a: 12:30:00", "a: <<", "a: =", 'a: "yes"', "<<: {b: 1}", "a: 1e-3", "a: ~", "a: 0x1F"]
+    "text", ["a: 2026-11-29", "a: 12:30:00", "a: <<", "a: =", 'a: "yes"', '"<<": {b: 1}', "a: 1e-3", "a: ~", "a: 0x1F"]
 )
 def test_plain_scalars_stay_plain(text: str) -> None:
-    """Only null, true, false and numbers are not text; no dates, and no merging."""
+    """Only null, true, false and numbers are not text; no dates, and a `<<` in quotes is a key as any."""
     data = parse_yaml("x.yaml", text)
     assert isinstance(data, dict)
     for value in data.values():
         assert value is None or isinstance(value, (str, int, dict))
 
 
+def test_anchors_aliases_and_merges_are_read_as_compose_reads_them() -> None:
+    data = parse_yaml(
+        "x.yaml",
+        "x-one: &one {a: 1, b: 1, in: &in {c: [1]}}\nx-two: &two\n  b: 2\n  d: 2\nmerged:\n  b: 3\n  <<: [*one, *two]\n"
+        "chain: &chain {<<: *two, e: 5}\nlast: {<<: *chain}\nlist: [*in, *in]\ninline: {<<: {f: 6}, f: 7}\n",
+    )
+    assert isinstance(data, dict)
+    assert data["merged"] == {"b": 3, "a": 1, "in": {"c": [1]}, "d": 2}
+    assert data["last"] == {"b": 2, "d": 2, "e": 5}
+    assert data["list"] == [{"c": [1]}, {"c": [1]}]
+    assert data["inline"] == {"f": 7}
+    assert line_of(data, ["merged", "d"]) == 4
+    assert line_of(data, ["merged", "b"]) == 6
+
+
+ANCHORED = """\
+x-gpu: &gpu
+  deploy: {resources: {reservations: {devices: [{driver: nvidia, count: all, capabilities: [gpu]}]}}}
+x-env: &env {HF_HOME: /models}
+services:
+  vllm:
+    <<: *gpu
+    image: vllm/vllm-openai:v0.6.3
+    environment: {<<: *env, HF_TOKEN: x}
+    command: --model a/b --speculative-model c/d --num-speculative-tokens 4
+"""
+
+
+def test_a_compose_file_with_anchors_is_imported() -> None:
+    config = import_text("compose.yaml", ANCHORED).preset.config
+    assert config.target == "a/b"
+    assert config.speculation is not None
+    assert config.speculation.model == "c/d"
+
+
 @settings(max_examples=200, deadline=None)
-@given(st.text(max_size=80) | st.text("ab:-[]{}&*!?|>'\"#%@`\n\t ,0.", max_size=60))
+@given(st.text(max_size=80) | st.text("ab:-[]{}&*<!?|>'\"#%@`\n\t ,0.", max_size=60))
 def test_any_text_is_read_or_refused(text: str) -> None:
     """Never another exception, and what is read is plain JSON data."""
     try:

@@ -1,13 +1,16 @@
-"""YAML and JSON from strangers as plain data that remembers its lines. Builds no objects and expands nothing.
+"""YAML and JSON from strangers as plain data that remembers its lines. Builds no objects.
 
-Read as YAML: one document of mappings with text keys, lists and scalars. Refused, each by line: tags (`!!python/...`),
-aliases (the "billion laughs"), a key given twice, nesting past `MAX_DEPTH`, numbers that are no finite number.
+Read as YAML: one document of mappings with text keys, lists and scalars; anchors, aliases and merge keys (`<<: *gpu`),
+as Compose files have them. Refused, each by line: tags (`!!python/...`), more aliases or more text by aliases than
+anyone writes (the "billion laughs"), an alias inside its own anchor, a key given twice, nesting past `MAX_DEPTH`,
+numbers that are no finite number.
 Knows no schema: `checked_document` takes the model to check against.
 """
 
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeVar
 
 import yaml
@@ -25,6 +28,9 @@ except ImportError:  # PyYAML built without libyaml
 
 MAX_DEPTH = 40
 MAX_DOCUMENTS = 64
+MAX_ALIASES = 256
+MAX_EXPANDED = 200_000
+"""Values and characters that all aliases of a file together may stand for."""
 MAX_NUMBER = 40
 """Characters of a number: more than any float needs."""
 M = TypeVar("M", bound=BaseModel)
@@ -36,7 +42,8 @@ _CONSTRUCTORS = {
     _PREFIX + "int": "construct_yaml_int",
     _PREFIX + "float": "construct_yaml_float",
 }
-"""Every other plain scalar (dates, `<<`, `=`) stays the text it is."""
+"""Every other plain scalar (dates, `=`, a `<<` that is no key) stays the text it is."""
+_MERGE = _PREFIX + "merge"
 
 
 class Located(dict[str, Any]):
@@ -181,32 +188,86 @@ def _problem(item: Any, data: object) -> Sentence:
     return Sentence("{key}: {fault}", key=key, fault=fault)
 
 
+@dataclass(slots=True)
+class _Open:
+    """A collection on its way: what it weighs with its aliases written out, how deep it is inside, its anchor."""
+
+    anchor: str | None
+    weight: int = 1
+    height: int = 0
+
+
 def _inspect(name: str, text: str) -> None:
     """Everything that must be refused before a tree is built, by one flat pass over the parser's events."""
-    depth = 0
+    stack: list[_Open] = []
+    anchors: dict[str, _Open] = {}
+    aliases = expanded = 0
     for event in yaml.parse(text, Loader=_Loader):
         line = event.start_mark.line + 1 if event.start_mark else 1
-        if isinstance(event, yaml.AliasEvent):
-            _refuse(name, line, Sentence("aliases (*name) are not read"), Sentence("Write the value out."))
         if isinstance(event, (yaml.ScalarEvent, yaml.CollectionStartEvent)) and event.tag is not None:
             _refuse(
                 name, line, Sentence("the tag {tag} is not read", tag=_shown(event.tag)), Sentence("Leave the tag out.")
             )
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > MAX_DEPTH:
+        done: _Open | None = None
+        if isinstance(event, yaml.DocumentStartEvent):
+            anchors = {}
+        elif isinstance(event, yaml.AliasEvent):
+            aliases += 1
+            done = _meant(name, line, str(event.anchor), anchors, stack)
+            expanded += done.weight
+        elif isinstance(event, yaml.ScalarEvent):
+            done = _Open(event.anchor, 1 + len(event.value))
+        elif isinstance(event, yaml.CollectionStartEvent):
+            stack.append(_Open(event.anchor))
+        elif isinstance(event, yaml.CollectionEndEvent):
+            done = stack.pop()
+        if aliases > MAX_ALIASES or expanded > MAX_EXPANDED:
+            _refuse(
+                name,
+                line,
+                Sentence("its aliases (*name) stand for more than we write out"),
+                Sentence("Write the value out."),
+            )
+        if len(stack) + (done.height if done else 0) > MAX_DEPTH:
             _refuse(
                 name,
                 line,
                 Sentence("nested deeper than {most} levels", most=MAX_DEPTH),
                 Sentence("Check that this is the right file."),
             )
+        if done is None:
+            continue
+        if done.anchor is not None:
+            anchors[done.anchor] = done
+        if stack:
+            stack[-1].weight += done.weight
+            stack[-1].height = max(stack[-1].height, done.height + 1)
+
+
+def _meant(name: str, line: int, alias: str, anchors: Mapping[str, _Open], stack: Sequence[_Open]) -> _Open:
+    """What an alias stands for."""
+    if any(one.anchor == alias for one in stack):
+        _refuse(
+            name,
+            line,
+            Sentence("the alias {alias} stands inside what it is to stand for", alias=_shown(f"*{alias}")),
+            Sentence("Write the value out."),
+        )
+    if alias not in anchors:
+        _refuse(
+            name,
+            line,
+            Sentence("the alias {alias} has no anchor before it", alias=_shown(f"*{alias}")),
+            Sentence("Write the value out."),
+        )
+    return replace(anchors[alias], anchor=None)
 
 
 def _build(name: str, node: yaml.Node, loader: Any) -> object:
     line = node.start_mark.line + 1
     if isinstance(node, yaml.MappingNode):
         mapping = Located()
+        merged: tuple[int, yaml.Node] | None = None
         for key_node, value_node in node.value:
             key_line = key_node.start_mark.line + 1
             if not isinstance(key_node, yaml.ScalarNode) or not _is_text(key_node):
@@ -215,8 +276,11 @@ def _build(name: str, node: yaml.Node, loader: Any) -> object:
                     name, key_line, Sentence("the key {key} is not text", key=shown), Sentence("Put the key in quotes.")
                 )
             key = str(key_node.value)
-            if key in mapping:
-                first = mapping.lines[key]
+            if key_node.tag == _MERGE and merged is None:
+                merged = (key_line, value_node)
+                continue
+            if key_node.tag == _MERGE or key in mapping:
+                first = merged[0] if merged and key_node.tag == _MERGE else mapping.lines[key]
                 _refuse(
                     name,
                     key_line,
@@ -225,6 +289,8 @@ def _build(name: str, node: yaml.Node, loader: Any) -> object:
                 )
             mapping.lines[key] = key_line
             mapping[key] = _build(name, value_node, loader)
+        if merged is not None:
+            _merge(name, mapping, *merged, loader)
         return mapping
     if isinstance(node, yaml.SequenceNode):
         return [_build(name, item, loader) for item in node.value]
@@ -250,6 +316,17 @@ def _build(name: str, node: yaml.Node, loader: Any) -> object:
             Sentence("Write a finite number."),
         )
     return value
+
+
+def _merge(name: str, mapping: Located, line: int, node: yaml.Node, loader: Any) -> None:
+    """Puts the mapping behind `<<`, or each of a list of them, the first first, beneath what `mapping` says itself."""
+    for part in node.value if isinstance(node, yaml.SequenceNode) else [node]:
+        beneath = _build(name, part, loader)
+        if not isinstance(beneath, Located):
+            _refuse(name, line, Sentence("“<<” merges mappings alone"), Sentence("Name a mapping: `<<: *name`."))
+        for key, value in beneath.items():
+            if key not in mapping:
+                mapping[key], mapping.lines[key] = value, beneath.lines[key]
 
 
 def _is_text(node: yaml.ScalarNode) -> bool:
