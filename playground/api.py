@@ -27,6 +27,7 @@ from playground.errors import PlaygroundError
 from playground.events import Event
 from playground.exchange import export_preset, import_file
 from playground.exporters import Export, Loss
+from playground.exporters._comments import grouped
 from playground.exportfiles import write_export
 from playground.importers import Imported
 from playground.importers._text import name_from
@@ -69,12 +70,15 @@ class ExportOutput:
     versions: str
     checked_by: str
     written: tuple[Path, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What the measurement comes to, and what a value means for a server."""
 
     def __repr__(self) -> str:
         return f"<export to {self.target}: {', '.join(self.files)}; {len(self.losses)} losses>"
 
     def _repr_html_(self) -> str:
-        return export_html(self.files, [(loss.level, loss.field, loss.reason) for loss in self.losses], self.command)
+        said = [(level, ", ".join(names), reason) for (level, reason), names in grouped(self.losses).items()]
+        return export_html(self.files, said, self.command, self.notes)
 
 
 @dataclass(frozen=True)
@@ -321,7 +325,9 @@ class Playground:
         preset = self.preset_of(what, name)
         done: Export = export_preset(preset, to, options, model_as=model_as, draft_as=draft_as)
         written = write_export(done, Path(out), overwrite=overwrite) if out is not None else []
-        return ExportOutput(to, done.files, done.command, done.losses, done.versions, done.checked_by, tuple(written))
+        return ExportOutput(
+            to, done.files, done.command, done.losses, done.versions, done.checked_by, tuple(written), done.notes
+        )
 
     def save_preset(
         self, what: "str | Preset | RunOutput | ComparisonOutput", name: str, *, overwrite: bool = False

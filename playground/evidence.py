@@ -24,6 +24,7 @@ _NOT_HARDWARE = (
     "versions", "warnings", "engine", "target", "target_path", "draft_path", "runs_since_load", "seed", "greedy",
 )  # fmt: skip
 """Keys of a run's environment that stand elsewhere, or that are no one else's business: presets are shared."""
+_PROMPT = 120  # characters
 _LONGEST = 300  # characters of one value: evidence is a note, and imported runs may hold anything
 
 
@@ -33,15 +34,14 @@ def evidence_of(store: "Store", row: "RunRow") -> Evidence:
     environment = row.environment
     versions = environment.get("versions")
     versions = versions if isinstance(versions, dict) else {}
-    metrics: dict[str, Any] = {"status": row.status}
-    if partner is None:
+    metrics: dict[str, Any] = {"status": row.status, "prompt": shortened(row.prompt)}
+    # A baseline is exported as what it is, without the numbers of the other arm.
+    if partner is None or (row.arm == "baseline" and row.config.speculation is None):
         result = RunResult.of(store.replay(row.run_id))
         metrics |= _of_run(result)
         run_ids: tuple[str, ...] = (row.run_id,)
     else:
         pair: dict[Arm, str] = {"baseline": partner, "speculative": row.run_id}
-        if row.arm == "baseline":
-            pair = {"baseline": row.run_id, "speculative": partner}
         comparison = stored_comparison(store, pair)
         metrics |= _of_pair(comparison)
         run_ids = tuple(pair.values())
@@ -87,7 +87,14 @@ def _of_pair(pair: Comparison) -> dict[str, Any]:
         "baseline_tokens_per_second": pair.baseline.tokens_per_second,
         "baseline_tpot": pair.baseline.tpot,
         "baseline_ttft": pair.baseline.ttft,
+        "baseline_processor_wait": pair.baseline.processor_wait,
     }
+
+
+def shortened(prompt: str) -> str:
+    """Enough of a prompt to know it again: how much speculation brings depends on it more than on anything else."""
+    line = " ".join(prompt[: 2 * _PROMPT].split())
+    return line if len(line) <= _PROMPT and len(prompt) <= 2 * _PROMPT else line[: _PROMPT - 1] + "…"
 
 
 def _small(values: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import io
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import Any
@@ -20,6 +20,7 @@ from playground.config import Preset, checked
 from playground.errors import PlaygroundError
 from playground.exporters import Export
 from playground.exporters._served import model_half, must_be_shown, names_measured, served
+from playground.exporters._verdict import verdict
 from playground.exportfiles import is_zip
 from playground.headfiles import head_config
 from playground.importers import Imported
@@ -81,7 +82,7 @@ def export_preset(
         if half is None:
             raise
         export = module.export(half, *chosen)
-    return export
+    return replace(export, notes=(*verdict(preset), *export.notes))
 
 
 def _model_half(preset: Preset) -> Preset | None:

@@ -97,11 +97,18 @@ def runs_html(rows: Iterable[Any], summary: str) -> str:
     return f"<div>{_figures(summary)}<table><tr>{head}</tr>{''.join(lines)}</table></div>"
 
 
-def export_html(files: Mapping[str, str], losses: Iterable[tuple[str, str, str]], command: str) -> str:
-    """An export's files, folded away but for the first, under what they could not say."""
+def export_html(
+    files: Mapping[str, str], losses: Iterable[tuple[str, str, str]], command: str, notes: Iterable[str] = ()
+) -> str:
+    """An export's files, folded away but for the first, under what they could not say.
+
+    Args:
+        losses: (level, fields, reason) each. notes: what to know before all else.
+    """
+    known = "".join(f"<div>{escape(note)}</div>" for note in notes)
     said = "".join(f"<li>{escape(field)} ({escape(level)}): {escape(reason)}</li>" for level, field, reason in losses)
     parts = [
         f"<details{' open' if i == 0 else ''}><summary>{escape(name)}</summary><pre>{escape(text)}</pre></details>"
         for i, (name, text) in enumerate(files.items())
     ]
-    return f"<div><code>{escape(command)}</code><ul>{said}</ul>{''.join(parts)}</div>"
+    return f"<div>{known}<code>{escape(command)}</code><ul>{said}</ul>{''.join(parts)}</div>"

@@ -1,14 +1,21 @@
 """What an export says of itself: losses that are ones, values that are the preset's own, and what its numbers mean."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from playground.config import Preset, RunConfig, Speculation
+from playground import metrics
+from playground.cli import main
+from playground.config import Evidence, Preset, RunConfig, Speculation
 from playground.engines._vllm.schema import methods
+from playground.evidence import shortened
 from playground.exchange import export_preset
-from playground.exporters import Loss
-from tests._presets import DRAFT_MODEL
+from playground.exporters import Loss, _verdict
+from playground.exporters.preset import preset_yaml
+from playground.ui.export_tab import view
+from tests._presets import BASELINE, DRAFT_MODEL
 from tests.test_export_vllm import losses, of, with_
 
 UNSURE = with_(DRAFT_MODEL, engine="embedded", options={"draft_p_min": 0.6}, temperature=0.0)
@@ -101,3 +108,74 @@ def test_a_gguf_is_known_by_its_name_whoever_gave_it(name: str, gguf: bool, give
     for target in ("vllm", "sglang", "tensorrt_llm", "transformers"):
         found = export_preset(preset, target, **names).losses
         assert ("gguf" in " ".join(loss.reason for loss in found if loss.field == "target").lower()) is gguf, target
+
+
+def measured(preset: Preset = UNSURE, **values: Any) -> Preset:
+    return preset.model_copy(update={"evidence": Evidence(run_ids=("a", "b"), date="2026-11-29", metrics=values)})
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"speedup": 0.949}, ["0.95×: slower with speculation than without"]),
+        ({"speedup": 1.871}, ["1.87×: faster with"]),
+        ({"speedup": 0.998}, ["1.00×: as fast"]),
+        ({"tokens_per_second": 12.34}, ["12.3 tokens per second, with nothing to compare with"]),
+        ({"speedup": 0.949, "num_draft_tokens": 0}, ["slower", "Nothing was drafted"]),
+        (
+            {"speedup": 2.0, "processor_wait": 0.82},
+            ["faster", "for 82% of the decode time: this is not this"],
+        ),
+        ({"speedup": 2.0, "baseline_processor_wait": 0.5}, ["faster", "for 50% of the decode time"]),
+        ({"speedup": 2.0, "outputs_identical": False, "reconciled": False}, ["faster", "not valid", "not the same"]),
+        ({"speedup": 2.0, "status": "cancelled"}, ["faster", "stopped before its end"]),
+        ({"speedup": "fast", "processor_wait": float("nan"), "num_draft_tokens": False}, []),
+        ({"speedup": 2.0, "processor_wait": 0.02, "num_draft_tokens": 9}, ["faster"]),
+    ],
+)
+def test_what_was_measured_is_said_in_words_first(values: dict[str, Any], words: list[str]) -> None:
+    """In every file with a comment above all numbers, and as a note where the export is shown."""
+    export = export_preset(measured(**values), "vllm")
+    assert len(export.notes) == len(words)
+    for note, said in zip(export.notes, words, strict=True):
+        assert said in note
+    for name in (".yaml", ".sh", ".py"):
+        opening = " ".join(line.lstrip("#").strip() for line in of(export, name).splitlines())
+        assert " ".join(export.notes) in opening
+        if words:
+            assert opening.index(export.notes[0]) < opening.index("Measured 2026-11-29, runs: a, b.")
+
+
+def test_the_processor_is_as_busy_as_a_run_says_it_is() -> None:
+    assert _verdict.BUSY == metrics.BUSY
+
+
+def test_a_baseline_is_not_measured_by_the_other_arm() -> None:
+    plain = measured(with_(BASELINE), speedup=0.949, tokens_per_second=20.0, num_draft_tokens=0)
+    assert export_preset(plain, "vllm").notes == ("Measured without speculation: 20 tokens per second.",)
+
+
+def test_a_prompt_is_shortened_in_evidence() -> None:
+    assert shortened(" Why is\n the sky  blue? ") == "Why is the sky blue?"
+    assert len(shortened("word " * 10_000)) == 120
+    assert shortened("word " * 10_000).endswith("…")
+
+
+def test_the_terminal_says_the_verdict_first_and_every_reason_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(preset_yaml(measured(speedup=0.949)), encoding="utf-8")
+    assert main(["export", "--preset", str(path), "--to", "vllm", "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "Note: Measured 0.95×: slower with speculation than without."
+    reasons = [line.split(": ", 2)[2] for line in said if line.startswith("dropped: ")]
+    assert len(reasons) == len(set(reasons))
+    assert "dropped: sampling.seed, sampling.stop, system_prompt: " in "\n".join(said)
+
+
+def test_the_page_shows_notes_in_both_languages() -> None:
+    shown = json.loads(view(export_preset(measured(speedup=0.949), "vllm"), {"system": "vllm"}))
+    [note] = shown["notes"]
+    assert note["en"].startswith("Measured 0.95×: slower")
+    assert note["zh-CN"] == "测得 0.95×：用推测解码比不用更慢。"

@@ -25,6 +25,7 @@ from playground.exchange import (
     import_text,
 )
 from playground.exporters import Export
+from playground.exporters._comments import grouped
 from playground.exporters.preset import preset_yaml
 from playground.exportfiles import write_export
 from playground.importers._text import MAX_BYTES, name_from
@@ -192,7 +193,8 @@ def _show_export(
     else:
         for name, text in done.files.items():
             out.line(f"--- {name}\n{text}")
-    remarks = [f"{loss.level}: {loss.field}: {loss.reason}." for loss in done.losses]
+    remarks = [f"Note: {note}" for note in done.notes]
+    remarks += [f"{level}: {', '.join(names)}: {reason}." for (level, reason), names in grouped(done.losses).items()]
     if done.versions:
         remarks.append(f"For {done.versions}.")
     for one in checks:

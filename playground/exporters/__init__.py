@@ -36,6 +36,9 @@ class Export:
     """What held the files against the system's rules while they were made, in words: "our schema"."""
     written: dict[str, str] = field(default_factory=dict)
     """Field of the preset -> the key that says it, or why none has to; with `losses` it covers every field."""
+    notes: tuple[str, ...] = ()
+    """What else to know, most important first: what the measurement comes to, and what a value means for a server.
+    Sentences with their full stops."""
 
 
 class Exporter(Protocol):

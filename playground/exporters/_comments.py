@@ -8,6 +8,7 @@ from typing import Any
 from playground.config import Preset
 from playground.exporters import Loss
 from playground.exporters._served import names_measured
+from playground.exporters._verdict import verdict
 from playground.exporters._yaml import WIDTH, one_line
 
 
@@ -19,6 +20,7 @@ def evidence_block(preset: Preset) -> Iterator[str]:
     if evidence is None:
         yield "No measurement stands behind this preset."
         return
+    yield from _lines(" ".join(verdict(preset)), "", "  ")
     yield f"Measured {evidence.date or 'on an unknown day'}, runs: {', '.join(evidence.run_ids) or 'unknown'}."
     for title, values in (
         ("metrics", evidence.metrics),
@@ -30,13 +32,18 @@ def evidence_block(preset: Preset) -> Iterator[str]:
             yield from _lines(f"{title}: {said}", "  ", "    ")
 
 
-def losses_block(losses: Iterable[Loss]) -> Iterator[str]:
-    grouped: dict[tuple[str, str], list[str]] = {}
+def grouped(losses: Iterable[Loss]) -> dict[tuple[str, str], list[str]]:
+    """(level, reason) -> the fields it is said of, so that it is said once."""
+    found: dict[tuple[str, str], list[str]] = {}
     for loss in losses:
-        grouped.setdefault((loss.level, loss.reason), []).append(loss.field)
-    if grouped:
+        found.setdefault((loss.level, loss.reason), []).append(loss.field)
+    return found
+
+
+def losses_block(losses: Iterable[Loss]) -> Iterator[str]:
+    if found := grouped(losses):
         yield "Not carried over as it is:"
-        for (level, reason), names in grouped.items():
+        for (level, reason), names in found.items():
             yield from _lines(f"{one_line(', '.join(names))} ({level}): {one_line(reason)}.", "  ", "    ")
 
 

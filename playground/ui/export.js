@@ -64,6 +64,10 @@ function code(parent, title, text, name) {
 function name(node, text) {                 // breaks after its dots
   for (const part of text.split(/(?<=\.)/)) node.append(part, document.createElement("wbr"));
 }
+function notes(list) {
+  const box = make("section", "e-notes", list.length ? root : null);
+  for (const note of list) make("p", "", box, S(note));
+}
 function losses(list) {
   const box = make("section", "e-losses", root);
   make("h4", "", box, W(list.length ? "losses" : "no_losses"));
@@ -139,6 +143,7 @@ function draw() {
     make("p", "", box, S(last.error)); make("p", "e-hint", box, S(last.hint));
     return;
   }
+  notes(last.notes);
   losses(last.losses);
   checks();
   if (S(last.versions)) {

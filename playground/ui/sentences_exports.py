@@ -2,6 +2,20 @@
 
 CHINESE: dict[str, str] = {
     "our schema": "本项目的规则",
+    "Measured without speculation: {speed} tokens per second.": "不用推测解码测得：每秒 {speed} 个词元。",
+    "Measured {speed} tokens per second, with nothing to compare with: whether speculation pays is not known.": (
+        "测得每秒 {speed} 个词元，没有可比的对象：不知道推测解码是否划算。"
+    ),
+    "Measured {speedup}×: as fast with speculation as without.": "测得 {speedup}×：用与不用推测解码一样快。",
+    "Measured {speedup}×: slower with speculation than without.": "测得 {speedup}×：用推测解码比不用更慢。",
+    "Measured {speedup}×: faster with speculation than without.": "测得 {speedup}×：用推测解码比不用更快。",
+    "Nothing was drafted: this speed says nothing of speculation.": "没有起草任何词元：这个速度说明不了推测解码。",
+    "Other programs held the processor for {wait} of the decode time: this is not this machine's speed.": (
+        "其他程序在解码时间的 {wait} 内占用处理器：这不是本机的速度。"
+    ),
+    "The run's own counts do not agree: it is not valid.": "该运行自身的计数不一致：结果无效。",
+    "The answers with and without speculation were not the same.": "用与不用推测解码的回答不相同。",
+    "The run was stopped before its end.": "该运行在结束前被停止。",
     "it can only be sent with each request, as the request file does": "只能随每个请求发送，见请求文件",
     "a server has no default for it: {only}": "服务器没有它的默认值：{only}",
     "{system} has no such setting": "{system} 没有这项设置",

@@ -2,6 +2,7 @@
 # golden-draft, for llama.cpp b11434 and later. Exported by Draftboard.
 # A 70B with its 8B.
 # model: this line must stay a comment
+# Measured 1.87×: faster with speculation than without.
 # Measured 2026-11-29, runs: 01J0BASE, 01J0SPEC.
 #   metrics: speedup = 1.871; draft_acceptance_rate = 0.713; acceptance_by_position = [0.9, 0.6, null]
 #   hardware: device = 4x NVIDIA H200
