@@ -322,6 +322,7 @@ def view(export: Export, asked: dict[str, Any]) -> str:
             "command": export.command,
             "versions": texts(export.versions),
             "checks": [shown_check(item) for item in outlook(export, asked["system"])],
+            "notes": [texts(note) for note in export.notes],
             "losses": [
                 {"field": loss.field, "level": loss.level, "reason": texts(loss.reason)} for loss in export.losses
             ],
