@@ -137,6 +137,22 @@ def test_one_configuration_in_its_many_spellings(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "flags",
+    [
+        "-sc.method ngram -sc.num_speculative_tokens 5 -sc.prompt_lookup_max 4 -sc.prompt_lookup_min 2",
+        "-sc.method=ngram -sc.num-speculative-tokens=5 -sc.prompt-lookup-max=4 -sc.prompt_lookup_min 2",
+        "--speculative-config.method ngram -sc.num_speculative_tokens 5 -sc.prompt_lookup_max=4 "
+        "--speculative-config.prompt_lookup_min 2",
+    ],
+)
+def test_short_flags_take_parts_as_the_long_ones_do(flags: str) -> None:
+    expected = {"method": "ngram", "k": 5, "model": None, "prompt_lookup_max": 4, "prompt_lookup_min": 2}
+    assert spec_of(import_text("x.sh", f"vllm serve a/b {flags}")) == expected
+    with pytest.raises(PlaygroundError, match=r"gives --speculative.config\.method twice"):
+        import_text("x.sh", f"vllm serve a/b {flags} -sc.method suffix")
+
+
+@pytest.mark.parametrize(
     ("line", "sentence"),
     [
         ("speculative-disable-by-batch-size: 8", "num_speculative_tokens_per_batch_size takes its place"),

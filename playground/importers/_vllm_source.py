@@ -62,7 +62,8 @@ def from_command(name: str, text: str) -> dict[str, Any]:
 def _flags(words: list[str]) -> Iterator[tuple[str, Any]]:
     """(key, value): True for a flag alone, text for one value, a list for more; the bare word is the model."""
     for flag, value in command.flags(words, _is_flag):
-        key = SHORT.get(flag, flag.removeprefix("--")) or "model"
+        short, dot, inner = flag.partition(".")
+        key = (SHORT.get(short, short.removeprefix("--")) + dot + inner) or "model"
         if value is True and key.startswith("no-"):
             yield key.removeprefix("no-"), False
         else:
@@ -70,7 +71,7 @@ def _flags(words: list[str]) -> Iterator[tuple[str, Any]]:
 
 
 def _is_flag(word: str) -> bool:
-    return word.startswith("--") or word.partition("=")[0] in SHORT
+    return word.startswith("--") or word.partition("=")[0].partition(".")[0] in SHORT
 
 
 def _put(name: str, found: dict[str, Any], key: str, value: Any) -> None:
@@ -91,6 +92,9 @@ def _put(name: str, found: dict[str, Any], key: str, value: Any) -> None:
             Sentence("gives --{key} whole and in parts", key=outer.replace("_", "-")),
             Sentence("Keep one of them."),
         )
+    inner = inner.replace("-", "_")
+    if inner in branch and branch[inner] != value:
+        raise wrong(name, Sentence("gives --{key} twice", key=key), Sentence("Keep one of them."))
     branch[inner] = value
 
 
