@@ -1,15 +1,19 @@
 """What an export says of itself: losses that are ones, values that are the preset's own, and what its numbers mean."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from playground import metrics
-from playground.cli import main
+from playground.cli import flags, main
 from playground.config import Evidence, Preset, RunConfig, Speculation
+from playground.engines._vllm.options import VllmOptions
 from playground.engines._vllm.schema import methods
+from playground.errors import PlaygroundError
 from playground.evidence import shortened
 from playground.exchange import export_preset
 from playground.exporters import Loss, _verdict
@@ -179,3 +183,42 @@ def test_the_page_shows_notes_in_both_languages() -> None:
     [note] = shown["notes"]
     assert note["en"].startswith("Measured 0.95×: slower")
     assert note["zh-CN"] == "测得 0.95×：用推测解码比不用更慢。"
+
+
+@pytest.mark.parametrize("target", ["docker", "kubernetes"])
+@pytest.mark.parametrize(
+    ("value", "words"), [(0, "greater than or equal to 1"), ("cpu", "devices: input should be a valid integer.")]
+)
+def test_no_other_number_of_devices_is_written_than_was_asked_for(target: str, value: Any, words: str) -> None:
+    with pytest.raises(PlaygroundError, match=words):
+        export_preset(UNSURE, target, {"devices": value})
+
+
+def test_the_help_says_what_an_option_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["export", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    for words in ("docker, kubernetes: program=vllm, tensorrt_llm,", "devices=≥ 1, ≤ 64", "dialect=1.3+, 1.2"):
+        assert words in said
+
+
+def test_help_ends_as_its_field_does() -> None:
+    """An ellipsis is not a full stop too many."""
+    help_of = flags._help
+    assert help_of(VllmOptions.model_fields["kv_cache_dtype"], "") == "auto: as the model; or fp8, ..."
+    assert help_of(VllmOptions.model_fields["mode"], "").count("..") == 0
+
+
+@pytest.mark.parametrize("name", ["3.my_server", "0", "a.b", "9" * 64, "a" * 64, "3-", "1_"])
+@pytest.mark.parametrize("flavour", ["plain", "production-stack"])
+def test_kubernetes_takes_the_names_it_is_given(name: str, flavour: str) -> None:
+    """RFC 1035: a Service's name begins with a letter, ends with a letter or digit, and has at most 63 characters."""
+    made = export_preset(UNSURE.model_copy(update={"name": name}), "kubernetes", {"flavour": flavour})
+    documents = list(yaml.safe_load_all(next(text for file, text in made.files.items() if file.endswith(".yaml"))))
+    found = [document["metadata"]["name"] for document in documents if "metadata" in document]
+    found += [spec["name"] for d in documents for spec in d.get("servingEngineSpec", {}).get("modelSpec", [])]
+    assert found
+    for label in found:
+        assert re.fullmatch(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", label)
+    if flavour != "plain":
+        assert re.fullmatch(r"helm install [a-z]([-a-z0-9]{0,51}[a-z0-9])? .*", made.command)

@@ -120,12 +120,21 @@ def add_field(group: Any, name: str, field: FieldInfo, more: str = "") -> None:
 
 
 def _help(field: FieldInfo, more: str) -> str:
-    parts = [str(field.description or field.title or "").rstrip("."), more]
+    text = str(field.description or field.title or "")
+    # "..." at the end stays: there the reader goes on by himself.
+    parts = [text if text.endswith("...") else text.removesuffix("."), more]
     if get_origin(field.annotation) is Literal:
-        parts.append("one of " + ", ".join(str(choice) or '""' for choice in get_args(field.annotation)))
+        parts.append(f"one of {values_of(field)}")
     elif bounds := _bounds(field):
         parts.append(bounds)
     return "; ".join(part for part in parts if part)
+
+
+def values_of(field: FieldInfo) -> str:
+    """What may be given, in few words: the choices, or the bounds; "" where there are neither."""
+    if get_origin(field.annotation) is Literal:
+        return ", ".join(str(choice) or '""' for choice in get_args(field.annotation))
+    return "true, false" if field.annotation is bool else _bounds(field)
 
 
 def _bounds(field: FieldInfo) -> str:

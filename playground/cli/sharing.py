@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from playground import exporters
-from playground.cli.flags import pair_of
+from playground.cli.flags import pair_of, values_of
 from playground.cli.output import FAILED, OK, Output
 from playground.cli.stored import store
 from playground.config import Preset
@@ -60,13 +60,17 @@ def add_export_flags(parser: argparse.ArgumentParser) -> None:
         help="A: our schemas (always); B: also the real program's own parser, where it is installed; C: also a smoke "
         "start of vLLM's server with the default model (minutes)",
     )
-    choices = sorted({f"{t}: {o}" for t in targets for o in export_options(t).model_fields})
+    choices = dict[str, list[str]]()  # an option with what it takes -> the targets that have it
+    for target in targets:
+        for option, field in export_options(target).model_fields.items():
+            choices.setdefault(f"{option}={values_of(field)}", []).append(target)
+    said = "; ".join(f"{', '.join(having)}: {what}" for what, having in choices.items())
     parser.add_argument(
         "--option",
         metavar="KEY=VALUE",
         action="append",
         default=[],
-        help=f"a choice of the target ({'; '.join(choices)})",
+        help=f"a choice of the target ({said})",
     )
 
 

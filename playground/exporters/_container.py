@@ -29,15 +29,15 @@ class ContainerOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     program: Inside = Field("vllm", title="Program", description="What runs in the container.")
-    devices: int = Field(
-        0, ge=0, le=64, title="GPUs", description="Reserved for one copy; 0: as many as the parallel sizes need."
+    devices: int | None = Field(
+        None, ge=1, le=64, title="GPUs", description="Reserved for one copy; empty: as many as the parallel sizes need."
     )
 
 
 def inside(preset: Preset, options: ContainerOptions) -> Server:
     """Raises PlaygroundError where the server cannot run the preset, or gets fewer devices than it needs."""
     server = _SERVERS[options.program](preset)
-    if options.devices and options.devices < server.devices:
+    if options.devices is not None and options.devices < server.devices:
         raise PlaygroundError(
             Sentence(
                 "The server needs {needed} GPUs and would get {given}.", needed=server.devices, given=options.devices
@@ -71,5 +71,8 @@ def models(preset: Preset, server: Server) -> dict[str, str]:
 
 
 def dns_name(name: str) -> str:
-    """A preset's name as Kubernetes and compose take names."""
-    return name.replace(".", "-").replace("_", "-").strip("-")[:50].strip("-") or "preset"
+    """A preset's name as Kubernetes and compose take names; a Service's begins with a letter (RFC 1035)."""
+    label = name.replace(".", "-").replace("_", "-").strip("-")
+    if not label[:1].isalpha():
+        label = f"preset-{label}"
+    return label[:50].strip("-")

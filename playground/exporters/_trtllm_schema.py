@@ -40,7 +40,13 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class _Decoding(_Strict):
+class _Penalised(_Strict):
+    """1.3 and later can be told to take requests with a penalty."""
+
+    enable_penalty: Literal[True] | None = None
+
+
+class _Decoding(_Penalised):
     max_draft_len: Positive
     use_rejection_sampling: bool | None = None
 
@@ -76,7 +82,7 @@ class DSpark(_WithModel):
         return self
 
 
-class NGram(_Strict):
+class OldNGram(_Strict):
     decoding_type: Literal["NGram"]
     max_draft_len: Positive
     max_matching_ngram_size: Positive
@@ -85,7 +91,11 @@ class NGram(_Strict):
     is_public_pool: bool
 
 
-class SuffixAutomaton(_Strict):
+class NGram(OldNGram, _Penalised):
+    pass
+
+
+class SuffixAutomaton(_Penalised):
     decoding_type: Literal["SA"]
     max_draft_len: Positive
     max_matching_ngram_size: int = -1
@@ -103,7 +113,7 @@ class _Relaxed(_Strict):
     relaxed_delta: float | None = Field(None, ge=0)
 
 
-class Mtp(_Relaxed):
+class Mtp(_Relaxed, _Penalised):
     decoding_type: Literal["MTP"]
     max_draft_len: Positive
     use_rejection_sampling: bool | None = None
@@ -169,7 +179,7 @@ class Serve12(_Serve):
     """1.2: no rejection sampling, no suffix automaton, no parallel drafts."""
 
     speculative_config: (
-        Annotated[OldDraftTarget | OldEagle3 | NGram | OldMtp, Field(discriminator="decoding_type")] | None
+        Annotated[OldDraftTarget | OldEagle3 | OldNGram | OldMtp, Field(discriminator="decoding_type")] | None
     ) = None
 
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from playground.config import Preset
 from playground.errors import PlaygroundError
 from playground.exporters import Export, Loss
-from playground.exporters._container import ContainerOptions, devices, dockerfile, inside, models
+from playground.exporters._container import ContainerOptions, devices, dns_name, dockerfile, inside, models
 from playground.exporters._kubernetes import DISK, REGISTRY, fetches, llm_d, own_image, plain, production_stack
 from playground.exporters._ledger import is_path
 from playground.exporters._server import Server, head
@@ -79,13 +79,13 @@ def export(preset: Preset, options: Options | None = None) -> Export:
             documents, file = [production_stack(preset, server, count)], f"{preset.name}.values.yaml"
             losses.append(_SIZES)
             notes = [_STACK_SECRET]
-            command = f"helm install {preset.name} vllm/vllm-stack -f {file}"
+            command = f"helm install {dns_name(preset.name)} vllm/vllm-stack -f {file}"
         case _:
             _must_be_no_template(preset)
             documents, file = [llm_d(preset, server, count)], f"{preset.name}.values.yaml"
             losses += [_SIZES] if not is_path(preset.config.target) else [_SIZES, _HUB]
             notes = [_LLM_D_SECRET]
-            command = f"helm install {preset.name} llm-d-modelservice/llm-d-modelservice -f {file}"
+            command = f"helm install {dns_name(preset.name)} llm-d-modelservice/llm-d-modelservice -f {file}"
     files = {}
     if server.install and options.flavour != "plain":
         losses.append(_image(server))

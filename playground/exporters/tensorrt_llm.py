@@ -9,7 +9,7 @@ import shlex
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from playground.config import Preset, Speculation, checked
+from playground.config import Preset, RunConfig, Speculation, checked
 from playground.exporters import Export
 from playground.exporters._ledger import (
     ONLY_REQUESTS,
@@ -40,6 +40,7 @@ BATCH = 256
 LEAST_TOKENS = 8192
 """TensorRT-LLM's own default of max_num_tokens."""
 
+_NO_PENALTY = dict(zip(PENALTIES, (1.0, 0.0, 0.0), strict=True))
 _RELATIVES = {"enforce_eager": "cuda_graph_config", "kv_cache_dtype": "kv_cache_config.dtype"}
 _GGUF = Sentence("TensorRT-LLM reads no GGUF: name a safetensors model in its place")
 
@@ -85,7 +86,7 @@ def server(preset: Preset, options: Options | None = None) -> Server:
         config=(file, text),
         losses=tuple(books.losses),
         written=books.written,
-        request=request(preset.config),
+        request=request(_asked(preset.config, dialect)),
     )
 
 
@@ -99,11 +100,11 @@ def translate(preset: Preset, dialect: str) -> Ledger:
     books.values["tensor_parallel_size"] = 1
     books.take([("tensor_parallel_size", "tensor_parallel_size"), ("pipeline_parallel_size", "pipeline_parallel_size")])
     _memory(books)
-    _penalties(books)
     if config.speculation is None:
         books.say("speculation", "no speculative_config")
     else:
         _speculation(config.speculation, dialect, books)
+    _penalties(dialect, books)
     _batch(books)
     books.settle()
     return books
@@ -159,17 +160,30 @@ def _batch(books: Ledger) -> None:
             )
 
 
-def _penalties(books: Ledger) -> None:
-    for name, neutral in zip(PENALTIES, (1.0, 0.0, 0.0), strict=True):
-        if getattr(books.config.sampling, name) != neutral and books.config.speculation is not None:
+def _penalties(dialect: str, books: Ledger) -> None:
+    """While it speculates the server refuses requests with a penalty, unless it was told otherwise."""
+    for name, neutral in _NO_PENALTY.items():
+        if getattr(books.config.sampling, name) == neutral or books.config.speculation is None:
+            continue
+        if dialect == "1.2":
             books.lose(
                 f"sampling.{name}",
-                "needs-input",
+                "changes-output",
                 Sentence(
-                    "while it speculates this server refuses requests with a penalty, unless enable_penalty: true is "
-                    "added under speculative_config; the value goes with each request"
+                    "while it speculates TensorRT-LLM {dialect} refuses requests with a penalty, so the request file "
+                    "holds none",
+                    dialect=dialect,
                 ),
             )
+        else:
+            books.values["speculative_config"]["enable_penalty"] = True
+
+
+def _asked(config: RunConfig, dialect: str) -> RunConfig:
+    """What requests may ask for."""
+    if dialect != "1.2" or config.speculation is None:
+        return config
+    return config.model_copy(update={"sampling": config.sampling.model_copy(update=_NO_PENALTY)})
 
 
 def _speculation(spec: Speculation, dialect: str, books: Ledger) -> None:

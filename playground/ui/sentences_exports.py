@@ -192,10 +192,9 @@ CHINESE: dict[str, str] = {
     "NGram matches down to one token; it has no minimum": "NGram 会匹配到一个词元为止；没有最短长度",
     "rejection sampling needs FlashInfer in the server's image": "拒绝采样要求服务器镜像中有 FlashInfer",
     "raised to {n}, so that drafts fit": "提高到 {n}，以容纳草稿",
-    (
-        "while it speculates this server refuses requests with a penalty, unless enable_penalty: true is added under "
-        "speculative_config; the value goes with each request"
-    ): ("推测解码时该服务器拒绝带惩罚的请求，除非在 speculative_config 下加 enable_penalty: true；数值随每个请求发送"),
+    ("while it speculates TensorRT-LLM {dialect} refuses requests with a penalty, so the request file holds none"): (
+        "推测解码时 TensorRT-LLM {dialect} 拒绝带惩罚的请求，因此请求文件不写惩罚"
+    ),
     "its suffix automaton is a relative, not the same algorithm: measure acceptance again": (
         "它的后缀自动机相近但不是同一算法：请重新测量接受率"
     ),
