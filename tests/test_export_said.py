@@ -222,3 +222,13 @@ def test_kubernetes_takes_the_names_it_is_given(name: str, flavour: str) -> None
         assert re.fullmatch(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", label)
     if flavour != "plain":
         assert re.fullmatch(r"helm install [a-z]([-a-z0-9]{0,51}[a-z0-9])? .*", made.command)
+
+
+@pytest.mark.parametrize("model", ["/srv/m", "name", "/srv/m.gguf", "org/model"])
+@pytest.mark.parametrize("target", ["vllm", "sglang", "tensorrt_llm", "llama_cpp", "transformers", "kubernetes"])
+def test_what_was_never_measured_is_not_called_so(target: str, model: str) -> None:
+    """An imported preset has no measurement, and its paths may be the server's own."""
+    preset = with_(UNSURE, target=model, model=model).model_copy(update={"evidence": None})
+    export = export_preset(preset, target)
+    assert not [loss.reason for loss in export.losses if "measured" in loss.reason]
+    assert export.notes == ()

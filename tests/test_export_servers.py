@@ -160,6 +160,8 @@ def test_running_requests_are_always_written() -> None:
     assert sglang(NGRAM)["max-running-requests"] == 48
     assert losses(export_preset(NGRAM, "sglang"))["engine_options.max_num_seqs"] == "approximated"
     assert sglang(with_(NGRAM, engine_options={"max_num_seqs": 7}))["max-running-requests"] == 7
+    assert "max-running-requests" not in sglang(BASELINE), "48 is SGLang's own with speculation alone"
+    assert "engine_options.max_num_seqs" not in losses(export_preset(BASELINE, "sglang"))
 
 
 def test_the_range_of_lookups_that_is_left() -> None:

@@ -120,8 +120,8 @@ class Ledger:
             "speculation.method",
             "approximated",
             Sentence(
-                "measured was hybrid, which looks up first ({lookup}) and drafts by its model where nothing is found; "
-                "only the model's half is written: that changes the speed, not the output",
+                "the preset's method is hybrid, which looks up first ({lookup}) and drafts by its model where nothing is "
+                "found; only the model's half is written: that changes the speed, not the output",
                 lookup=preset.lookup,
             ),
         )
@@ -179,7 +179,7 @@ def measured_dtype(preset: Preset) -> str:
 
 
 def put_engine(books: Ledger, own: str = "") -> None:
-    """The engine it was measured with; `own` is the engine that is this server."""
+    """The engine it is for; `own` is the engine that is this server."""
     if books.config.engine == own:
         books.say("engine", "the server itself")
         return
@@ -187,8 +187,8 @@ def put_engine(books: Ledger, own: str = "") -> None:
         "engine",
         "approximated",
         Sentence(
-            "measured with the {engine} engine; {system}'s own kernels and scheduler have other speeds, and may decide "
-            "a near-tie between two tokens otherwise",
+            "the preset is for the {engine} engine; {system}'s own kernels and scheduler have other speeds, and may "
+            "decide a near-tie between two tokens otherwise",
             engine=books.config.engine,
             system=books.system,
         ),
@@ -210,15 +210,13 @@ def put_model(books: Ledger, name: str, reference: str, key: str, gguf: Sentence
     elif books.named(name):
         return
     elif is_path(reference):
-        books.lose(
-            name, "needs-input", Sentence("this is a folder of the machine it was measured on: name the server's own")
-        )
+        books.lose(name, "needs-input", Sentence("this folder may not be there on the server: name the server's own"))
     elif reference.count("/") != 1:
         books.lose(
             name,
             "needs-input",
             Sentence(
-                "“{model}” is only a name on the machine it was measured on: name the model's folder or hub id there",
+                "“{model}” is only a name here: name the model's folder or hub id on the server",
                 model=reference,
             ),
         )

@@ -76,7 +76,7 @@ class Serve(BaseModel):
     pp_size: Positive | None = None
     dp_size: Positive | None = None
     context_length: Positive | None = None
-    max_running_requests: Positive
+    max_running_requests: Positive | None = None
     mem_fraction_static: float | None = Field(None, gt=0, lt=1)
     random_seed: int | None = Field(None, ge=0)
     disable_cuda_graph: Literal[True] | None = None
@@ -106,6 +106,8 @@ class Serve(BaseModel):
         algorithm = self.speculative_algorithm
         if algorithm is None:
             return self
+        if self.max_running_requests is None:
+            raise ValueError("max-running-requests is missing: with speculation it would be 48")
         if algorithm in WITH_MODEL and self.speculative_draft_model_path is None:
             raise ValueError(f"{algorithm} needs speculative-draft-model-path")
         three = (self.speculative_num_steps, self.speculative_eagle_topk, self.speculative_num_draft_tokens)

@@ -159,7 +159,7 @@ def _model(books: Ledger, name: str, reference: str, keys: tuple[str, str]) -> N
         )
         books.lose(name, "needs-input", reason)
     elif is_path(reference) and not books.named(name):
-        reason = Sentence("this is a file of the machine it was measured on: name the server's own")
+        reason = Sentence("this file may not be there on the server: name the server's own")
         books.lose(name, "needs-input", reason)
 
 

@@ -57,7 +57,7 @@ def translate(preset: Preset) -> Ledger:
         )
     books.put("target", config.target, "FROM")
     if is_path(config.target) and not books.named("target"):
-        reason = Sentence("this is a place on the machine it was measured on: name the one there")
+        reason = Sentence("this place may not be there on the server: name the server's own")
     else:
         reason = Sentence("name the model as Ollama knows it, or a GGUF file or safetensors folder")
     if not books.named("target"):

@@ -104,7 +104,7 @@ def _engine(books: Ledger) -> None:
     name = "engine_options.max_num_seqs"
     if (running := books.option("max_num_seqs")) is not None:
         books.put(name, running, "max-running-requests")
-    else:
+    elif books.config.speculation is not None:
         books.values["max-running-requests"] = RUNNING
         books.lose(
             name,

@@ -272,7 +272,7 @@ def _verification(method: str, dialect: str, books: Ledger) -> None:
             "approximated",
             Sentence(
                 "above 0 a draft token is kept only if the target samples the very same one: the law of the output is "
-                "the same, but fewer are accepted than were measured; the temperature itself: {only}",
+                "the same, but fewer are accepted than by rejection sampling; the temperature itself: {only}",
                 only=ONLY_REQUESTS,
             ),
         )

@@ -155,7 +155,7 @@ def _speculation(spec: Speculation, books: Ledger) -> None:
 
 
 def _only_a_name(model: str) -> Sentence:
-    return Sentence("“{model}” is only a name on the machine it was measured on: name a folder or hub id", model=model)
+    return Sentence("“{model}” is only a name here: name a folder or hub id", model=model)
 
 
 def _script(preset: Preset, values: dict[str, Any]) -> str:

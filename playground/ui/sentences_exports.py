@@ -27,18 +27,18 @@ CHINESE: dict[str, str] = {
         "it moves the threshold as it goes"
     ): ("transformers 仍会起草那个没有把握的词元，然后停下；装有 scikit-learn 时阈值会随运行改变"),
     (
-        "measured with the {engine} engine; {system}'s own kernels and scheduler have other speeds, and may decide a "
-        "near-tie between two tokens otherwise"
-    ): ("测量所用为 {engine} 引擎；{system} 自己的内核与调度速度不同，两个词元几乎并列时也可能选另一个"),
+        "the preset is for the {engine} engine; {system}'s own kernels and scheduler have other speeds, and may decide "
+        "a near-tie between two tokens otherwise"
+    ): ("预设针对 {engine} 引擎；{system} 自己的内核与调度速度不同，两个词元几乎并列时也可能选另一个"),
     "raw prompts: send requests to the server's completions endpoint, as the request file does": (
         "原始提示词：请把请求发到服务器的 completions 端点，见请求文件"
     ),
     "a setting of the measurement, not of a server": "属于测量的设置，服务器没有",
-    "this is a folder of the machine it was measured on: name the server's own": (
-        "这是测量所用机器上的文件夹：请填写服务器上的"
+    "this folder may not be there on the server: name the server's own": (
+        "服务器上可能没有这个文件夹：请填写服务器上的"
     ),
-    "“{model}” is only a name on the machine it was measured on: name the model's folder or hub id there": (
-        "“{model}”只是测量所用机器上的名称：请填写服务器上的模型文件夹或 hub id"
+    "“{model}” is only a name here: name the model's folder or hub id on the server": (
+        "“{model}”在这里只是名称：请填写服务器上的模型文件夹或 hub id"
     ),
     "llama.cpp b10434 and later": "llama.cpp b10434 及以后",
     "llama.cpp b11434 and later": "llama.cpp b11434 及以后",
@@ -91,9 +91,9 @@ CHINESE: dict[str, str] = {
         "for {placeholder}"
     ): ("服务器自己的镜像缺少 {package}：请用附带的 Dockerfile 构建并推送，再把 {placeholder} 换成您的镜像仓库"),
     (
-        "measured was hybrid, which looks up first ({lookup}) and drafts by its model where nothing is found; only the "
-        "model's half is written: that changes the speed, not the output"
-    ): ("测量所用为 hybrid：先查找（{lookup}），找不到时由模型起草；只写入模型这一半：影响速度，不影响输出"),
+        "the preset's method is hybrid, which looks up first ({lookup}) and drafts by its model where nothing is found; "
+        "only the model's half is written: that changes the speed, not the output"
+    ): ("预设的方法为 hybrid：先查找（{lookup}），找不到时由模型起草；只写入模型这一半：影响速度，不影响输出"),
     "it belongs to the lookup, which is left out": "属于查找部分，未写入",
     "The model's name {name} holds characters that cannot be shown.": "模型名称 {name} 含有无法显示的字符。",
     "Name it as the server knows it, with {flag}.": "请用 {flag} 写出服务器上的名称。",
@@ -131,18 +131,14 @@ CHINESE: dict[str, str] = {
         "预设文件只能写一个停止字符串，即第一个；命令行写有全部 {n} 个"
     ),
     "number formats are a property of the GGUF file: choose its quantisation": "数字格式由 GGUF 文件决定：请选择其量化",
-    "this is a file of the machine it was measured on: name the server's own": (
-        "这是测量所用机器上的文件：请填写服务器上的"
-    ),
+    "this file may not be there on the server: name the server's own": ("服务器上可能没有这个文件：请填写服务器上的"),
     "the slots share the model's own context: give the preset a context limit, or set --ctx-size": (
         "各槽位分享模型自身的上下文：请给预设一个上下文上限，或设置 --ctx-size"
     ),
     "llama-server's seeds have 32 bits": "llama-server 的随机种子只有 32 位",
     "Ollama with draft_num_predict": "支持 draft_num_predict 的 Ollama",
     "number formats are a property of the model file: choose its quantisation": "数字格式由模型文件决定：请选择其量化",
-    "this is a place on the machine it was measured on: name the one there": (
-        "这是测量所用机器上的位置：请填写那台机器上的"
-    ),
+    "this place may not be there on the server: name the server's own": ("服务器上可能没有这个位置：请填写服务器上的"),
     "name the model as Ollama knows it, or a GGUF file or safetensors folder": (
         "请填写 Ollama 中的模型名称，或 GGUF 文件、safetensors 文件夹"
     ),
@@ -200,12 +196,10 @@ CHINESE: dict[str, str] = {
     ),
     (
         "above 0 a draft token is kept only if the target samples the very same one: the law of the output is the "
-        "same, but fewer are accepted than were measured; the temperature itself: {only}"
-    ): ("温度大于 0 时，只有目标模型恰好采样到同一词元才保留草稿：输出分布相同，但接受的比测得的少；温度本身{only}"),
+        "same, but fewer are accepted than by rejection sampling; the temperature itself: {only}"
+    ): ("温度大于 0 时，只有目标模型恰好采样到同一词元才保留草稿：输出分布相同，但接受的比拒绝采样少；温度本身{only}"),
     "transformers 5.16 to 5.24": "transformers 5.16 至 5.24",
-    "“{model}” is only a name on the machine it was measured on: name a folder or hub id": (
-        "“{model}”只是测量所用机器上的名称：请填写文件夹或 hub id"
-    ),
+    "“{model}” is only a name here: name a folder or hub id": "“{model}”在这里只是名称：请填写文件夹或 hub id",
     "{program}'s own parser": "{program} 自己的解析器",
     "a GGUF needs from_pretrained(folder, gguf_file=...): name a folder instead": (
         "GGUF 需要 from_pretrained(folder, gguf_file=...)：请改填文件夹"

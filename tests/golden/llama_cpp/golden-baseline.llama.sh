@@ -2,7 +2,7 @@
 # golden-baseline, for llama.cpp b10434 and later. Exported by Draftboard.
 # No measurement stands behind this preset.
 # Not carried over as it is:
-#   engine (approximated): measured with the embedded engine; llama-server's own kernels and scheduler have
+#   engine (approximated): the preset is for the embedded engine; llama-server's own kernels and scheduler have
 #     other speeds, and may decide a near-tie between two tokens otherwise.
 #   target (needs-input): llama-server reads GGUF only: name the GGUF that stands for “org/model”.
 #   dtype (dropped): number formats are a property of the GGUF file: choose its quantisation.

@@ -8,8 +8,8 @@
 #   hardware: device = 4x NVIDIA H200
 #   versions: vllm = 0.32.0
 # Not carried over as it is:
-#   engine (approximated): measured with the vllm engine; llama-server's own kernels and scheduler have other
-#     speeds, and may decide a near-tie between two tokens otherwise.
+#   engine (approximated): the preset is for the vllm engine; llama-server's own kernels and scheduler have
+#     other speeds, and may decide a near-tie between two tokens otherwise.
 #   target (needs-input): llama-server reads GGUF only: name the GGUF that stands for
 #     “meta-llama/Llama-3.3-70B-Instruct”.
 #   dtype (dropped): number formats are a property of the GGUF file: choose its quantisation.

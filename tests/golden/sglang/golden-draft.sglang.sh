@@ -8,8 +8,8 @@
 #   hardware: device = 4x NVIDIA H200
 #   versions: vllm = 0.32.0
 # Not carried over as it is:
-#   engine (approximated): measured with the vllm engine; SGLang's own kernels and scheduler have other speeds,
-#     and may decide a near-tie between two tokens otherwise.
+#   engine (approximated): the preset is for the vllm engine; SGLang's own kernels and scheduler have other
+#     speeds, and may decide a near-tie between two tokens otherwise.
 #   engine_options.max_num_seqs (approximated): the preset leaves it open; 48, SGLang's own with speculation, is
 #     written.
 #   engine_options.gpu_memory_utilization (approximated): 0.9 was a share for everything; SGLang's

@@ -2,10 +2,9 @@
 # golden-ngram, for SGLang 0.5.23. Exported by Draftboard.
 # No measurement stands behind this preset.
 # Not carried over as it is:
-#   engine (approximated): measured with the embedded engine; SGLang's own kernels and scheduler have other
+#   engine (approximated): the preset is for the embedded engine; SGLang's own kernels and scheduler have other
 #     speeds, and may decide a near-tie between two tokens otherwise.
-#   target (needs-input): “smollm2-135m” is only a name on the machine it was measured on: name the model's
-#     folder or hub id there.
+#   target (needs-input): “smollm2-135m” is only a name here: name the model's folder or hub id on the server.
 #   engine_options.max_num_seqs (approximated): the preset leaves it open; 48, SGLang's own with speculation, is
 #     written.
 #   sampling.min_p, sampling.max_tokens (approximated): as a default it reaches only the native /generate;

@@ -2,7 +2,7 @@
 # golden-baseline, for TensorRT-LLM 1.2 (PyTorch backend). Exported by Draftboard.
 # No measurement stands behind this preset.
 # Not carried over as it is:
-#   engine (approximated): measured with the embedded engine; TensorRT-LLM's own kernels and scheduler have
+#   engine (approximated): the preset is for the embedded engine; TensorRT-LLM's own kernels and scheduler have
 #     other speeds, and may decide a near-tie between two tokens otherwise.
 #   engine_options.max_num_seqs (needs-input): the preset leaves it open; 256 is written: size max_batch_size to
 #     your load.

@@ -8,13 +8,13 @@
 #   hardware: device = 4x NVIDIA H200
 #   versions: vllm = 0.32.0
 # Not carried over as it is:
-#   engine (approximated): measured with the vllm engine; TensorRT-LLM's own kernels and scheduler have other
-#     speeds, and may decide a near-tie between two tokens otherwise.
+#   engine (approximated): the preset is for the vllm engine; TensorRT-LLM's own kernels and scheduler have
+#     other speeds, and may decide a near-tie between two tokens otherwise.
 #   engine_options.gpu_memory_utilization (approximated): 0.9 was a share of the whole GPU; here the share is of
 #     what is left beside the weights, and its own default 0.9 is written.
 #   sampling.temperature (approximated): above 0 a draft token is kept only if the target samples the very same
-#     one: the law of the output is the same, but fewer are accepted than were measured; the temperature itself:
-#     it can only be sent with each request, as the request file does.
+#     one: the law of the output is the same, but fewer are accepted than by rejection sampling; the temperature
+#     itself: it can only be sent with each request, as the request file does.
 #   engine_options.max_num_seqs (needs-input): the preset leaves it open; 256 is written: size max_batch_size to
 #     your load.
 #   speculation.options.draft_tensor_parallel_size, speculation.options.draft_sample_method (dropped):

@@ -2,7 +2,7 @@
 # golden-suffix, for TensorRT-LLM 1.3 and later (PyTorch backend). Exported by Draftboard.
 # No measurement stands behind this preset.
 # Not carried over as it is:
-#   engine (approximated): measured with the embedded engine; TensorRT-LLM's own kernels and scheduler have
+#   engine (approximated): the preset is for the embedded engine; TensorRT-LLM's own kernels and scheduler have
 #     other speeds, and may decide a near-tie between two tokens otherwise.
 #   speculation.method (approximated): its suffix automaton is a relative, not the same algorithm: measure
 #     acceptance again.

@@ -1,7 +1,7 @@
 # golden-baseline, for transformers 5.16 to 5.24. Exported by Draftboard.
 # No measurement stands behind this preset.
 # Not carried over as it is:
-#   engine (approximated): measured with the embedded engine; transformers's own kernels and scheduler have
+#   engine (approximated): the preset is for the embedded engine; transformers's own kernels and scheduler have
 #     other speeds, and may decide a near-tie between two tokens otherwise.
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer

@@ -7,8 +7,8 @@
 #   hardware: device = 4x NVIDIA H200
 #   versions: vllm = 0.32.0
 # Not carried over as it is:
-#   engine (approximated): measured with the vllm engine; transformers's own kernels and scheduler have other
-#     speeds, and may decide a near-tie between two tokens otherwise.
+#   engine (approximated): the preset is for the vllm engine; transformers's own kernels and scheduler have
+#     other speeds, and may decide a near-tie between two tokens otherwise.
 #   engine_options.tensor_parallel_size (dropped): transformers has no setting that means the same; nearest is
 #     tp_plan.
 #   engine_options.max_model_len, engine_options.gpu_memory_utilization,

@@ -1,10 +1,9 @@
 # golden-ngram, for transformers 5.16 to 5.24. Exported by Draftboard.
 # No measurement stands behind this preset.
 # Not carried over as it is:
-#   engine (approximated): measured with the embedded engine; transformers's own kernels and scheduler have
+#   engine (approximated): the preset is for the embedded engine; transformers's own kernels and scheduler have
 #     other speeds, and may decide a near-tie between two tokens otherwise.
-#   target (needs-input): “smollm2-135m” is only a name on the machine it was measured on: name a folder or hub
-#     id.
+#   target (needs-input): “smollm2-135m” is only a name here: name a folder or hub id.
 #   speculation.options.prompt_lookup_min (dropped): prompt lookup there matches down to one token.
 #   speculation.options.match (dropped): prompt lookup there takes the earliest match.
 import torch

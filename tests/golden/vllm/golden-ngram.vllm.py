@@ -1,10 +1,9 @@
 # golden-ngram, for vLLM 0.32. Exported by Draftboard.
 # No measurement stands behind this preset.
 # Not carried over as it is:
-#   engine (approximated): measured with the embedded engine; vLLM's own kernels and scheduler have other
+#   engine (approximated): the preset is for the embedded engine; vLLM's own kernels and scheduler have other
 #     speeds, and may decide a near-tie between two tokens otherwise.
-#   target (needs-input): “smollm2-135m” is only a name on the machine it was measured on: name the model's
-#     folder or hub id there.
+#   target (needs-input): “smollm2-135m” is only a name here: name the model's folder or hub id on the server.
 #   speculation.options.match (approximated): vLLM takes the earliest match, so other tokens are drafted; the
 #     output is the same.
 from vllm import LLM, SamplingParams

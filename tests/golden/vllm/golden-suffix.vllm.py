@@ -1,7 +1,7 @@
 # golden-suffix, for vLLM 0.32. Exported by Draftboard.
 # No measurement stands behind this preset.
 # Not carried over as it is:
-#   engine (approximated): measured with the embedded engine; vLLM's own kernels and scheduler have other
+#   engine (approximated): the preset is for the embedded engine; vLLM's own kernels and scheduler have other
 #     speeds, and may decide a near-tie between two tokens otherwise.
 #   speculation.method (needs-input): the server needs one more package: pip install arctic-inference==0.1.1.
 from vllm import LLM, SamplingParams
