@@ -32,7 +32,14 @@ def words_of(value: object, where: str) -> list[str]:
             raise PlaygroundError(
                 Sentence("{where} opens a quote and does not close it.", where=where), Sentence("Check its quotes.")
             ) from None
-    return [str(item) for item in value] if isinstance(value, list) else []
+    items = value if isinstance(value, list) else []
+    if any(isinstance(item, (dict, list)) for item in items):
+        raise PlaygroundError(
+            Sentence("{where}: must be text, or a list of texts.", where=where),
+            Sentence("Write one word of the command in each line."),
+            code="bad_config",
+        )
+    return [str(item) for item in items]
 
 
 def server_command(image: str, words: Sequence[str], environment: Mapping[str, str]) -> str | None:

@@ -11,6 +11,14 @@ from playground.config import Preset, RunConfig, SamplingParams
 from playground.errors import PlaygroundError
 from playground.importers import Imported
 from playground.importers._text import in_words, name_from
+from playground.importers._values import (
+    refuse_absurd,
+    refuse_variable,
+    switch_of,
+    text_of,
+    underscored,
+    without_value,
+)
 from playground.importers._yaml import MAX_NUMBER, Located, checked_document, line_of, parse_json
 from playground.sentence import Sentence
 
@@ -20,6 +28,9 @@ NEUTRAL: Values = {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0, "
 """What a server does where neither its file nor the request says anything; penalties are neutral in ours too."""
 
 NO_SAMPLING = Sentence("It sets no sampling: neutral values are taken, temperature 1.")
+
+FREE_TEXT = {"reverse_prompt", "SYSTEM", "system_prompt", "sampling_params", "stop", "chat_template"}
+"""Keys whose text is a person's, where a dollar is a dollar."""
 
 DTYPES = {"half": "float16", "float": "float32", "bf16": "bfloat16", "fp16": "float16"}
 
@@ -43,16 +54,7 @@ class Reading:
     def __init__(self, name: str, raw: Mapping[str, Any], *, keep_lossy: bool = False) -> None:
         self.name, self.raw, self.keep_lossy = name, raw, keep_lossy
         self.said: list[Sentence] = []
-        self.values: Values = {}
-        for key, value in raw.items():
-            plain = key.replace("-", "_")
-            if plain in self.values:
-                raise PlaygroundError(
-                    Sentence("{place}: is given twice.", place=self.place(key)),
-                    Sentence("Keep one of them."),
-                    code="bad_config",
-                )
-            self.values[plain] = value
+        self.values: Values = underscored(raw, self.place)
 
     def rename(self, names: Mapping[str, str], why: Sentence | None = None) -> None:
         """Old spellings to the one of today; said where `why` gives the reason."""
@@ -91,6 +93,17 @@ class Reading:
         """Raises PlaygroundError where it is no text, as a flag without its value is not."""
         value = self.values.pop(key, None)
         return text_of(value, self.place(key))
+
+    def switch(self, key: str) -> bool | None:
+        """A yes or no in any spelling, None where it is not given. Raises PlaygroundError where it is neither."""
+        return switch_of(self.values.pop(key, None), self.place(key))
+
+    def filled(self, server: Iterable[str]) -> None:
+        """Raises PlaygroundError where a value, other than the server's own, still waits for a shell to fill it in."""
+        others = set(server) | FREE_TEXT
+        for key, value in self.values.items():
+            if key not in others:
+                refuse_variable(value, self.place(key))
 
     def take(self, names: Mapping[str, str]) -> Values:
         """The values under some keys, by our names for them."""
@@ -131,7 +144,7 @@ class Reading:
                 Sentence("Write it as nested YAML."),
                 code="bad_config",
             )
-        found = Located({inner.replace("-", "_"): item for inner, item in value.items()})
+        found = Located(underscored(value, lambda inner: place(self.name, value, inner)))
         found.lines = {inner.replace("-", "_"): line for inner, line in getattr(value, "lines", {}).items()}
         return found
 
@@ -166,6 +179,7 @@ class Reading:
             "description": f"Imported from {in_words(self.name)} ({title}).",
             "config": config,
         }
+        refuse_absurd(self.name, config)
         checked_document(RunConfig, config, self.name)
         return Imported(checked_document(Preset, preset, self.name), (*self.said, *_not_of_the_file(title, config)))
 
@@ -268,7 +282,7 @@ def taken(key: str, value: object, why: Sentence) -> Sentence:
 
 
 def dtype(reading: Reading) -> str:
-    value = str(reading.values.pop("dtype", None) or "auto")
+    value = reading.text("dtype") or "auto"
     if value in DTYPES:
         reading.said.append(other_name("dtype", value, DTYPES[value]))
     return DTYPES.get(value, value)
@@ -288,27 +302,6 @@ def checked_as(model: Any, data: Values, name: str, *sources: Any) -> Any:
 
 def _has(source: Any, key: str) -> bool:
     return isinstance(source, Mapping) and any(spelled.replace("-", "_") == key.replace("-", "_") for spelled in source)
-
-
-def without_value(where: str) -> PlaygroundError:
-    return PlaygroundError(
-        Sentence("{where}: is given without a value.", where=where),
-        Sentence("Write the value, or leave it out."),
-        code="bad_config",
-    )
-
-
-def text_of(value: Any, where: str) -> str | None:
-    """A text; None where there is none."""
-    if value is True:
-        raise without_value(where)
-    if value is not None and not isinstance(value, str):
-        raise PlaygroundError(
-            Sentence("{where}: must be text.", where=where),
-            Sentence("Write one name, in quotes if need be."),
-            code="bad_config",
-        )
-    return value or None
 
 
 def not_along(file: str) -> Sentence:

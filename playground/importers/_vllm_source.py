@@ -5,7 +5,7 @@ Knows flags and calls; what the keys mean is `_vllm_upgrade`'s.
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -28,6 +28,11 @@ _COMMAND = re.compile(
     r"^[ \t]*(?:\w+=\S*[ \t]+)*(?:\$[ \t]+)?(?:vllm\s|python3?\s.*vllm|docker\s|podman\s|--[a-z])", re.MULTILINE
 )
 """Within one line: what may run over line ends looks at a long file once for each of its lines."""
+_SERVE = re.compile(r"^(?![ \t]*(?:#|- |[\w.\"'-]+:(?:[ \t]|$)))[^\n]*\bvllm[ \t]+serve\b", re.MULTILINE)
+"""Behind `cd x &&`, `exec`, a path to it; not as a value of YAML."""
+_CONTAINER = re.compile(r"^(?:services|apiVersion|kind):", re.MULTILINE)
+_ALONE = {"enforce_eager", "async_scheduling", "headless", "allow_credentials", "calculate_kv_scales"}
+_SEVERAL = {"served_model_name", "api_key", "lora_modules", "middleware"}
 _STARTS = ("vllm.entrypoints.openai.api_server", "vllm.entrypoints.api_server")
 
 
@@ -36,11 +41,13 @@ def is_python(text: str) -> bool:
 
 
 def is_command(text: str) -> bool:
-    return bool(_COMMAND.search(text))
+    return bool(_COMMAND.search(text) or (_SERVE.search(text) and not _CONTAINER.search(text)))
 
 
-def from_command(name: str, text: str) -> dict[str, Any]:
+def from_command(name: str, text: str, known: Container[str] = ()) -> dict[str, Any]:
     """`vllm serve ...` (or the older module call, or flags alone) as keys with underscores; values are text, or lists.
+
+    `known` are the keys that take one value: whatever stands behind it is the model.
 
     Raises:
         PlaygroundError: quotes do not match, or there is no vLLM command.
@@ -48,30 +55,35 @@ def from_command(name: str, text: str) -> dict[str, Any]:
     words = command.words(name, text)
     start = next((i + 1 for i, word in enumerate(words) if word in _STARTS or "/vllm-openai" in word), None)
     if start is None:
-        serve = next((i for i, pair in enumerate(pairwise(words)) if pair == ("vllm", "serve")), None)
+        bare = [word.rsplit("/", 1)[-1] for word in words]
+        serve = next((i for i, pair in enumerate(pairwise(bare)) if pair == ("vllm", "serve")), None)
         flag = next((i for i, word in enumerate(words) if word.startswith("--")), None)
         start = serve + 2 if serve is not None else flag
     if start is None:
         raise wrong(name, Sentence("holds no `vllm serve` command"), Sentence("Paste the whole command."))
     found: dict[str, Any] = {}
-    for key, value in _flags(command.one_command(words, start)):
-        _put(name, found, key, value)
+    most = command.most_values(known, alone=_ALONE, several=_SEVERAL)
+    for key, value in _flags(
+        command.one_command(words, start), lambda flag: 1 if "." in flag else most(SHORT.get(flag, flag))
+    ):
+        if key:
+            _put(name, found, key, value)
+        else:
+            command.put_positional(name, found, "model", value)
     return found
 
 
-def _flags(words: list[str]) -> Iterator[tuple[str, Any]]:
-    """(key, value): True for a flag alone, text for one value, a list for more; the bare word is the model."""
-    for flag, value in command.flags(words, _is_flag):
+def _flags(words: list[str], most: Callable[[str], int]) -> Iterator[tuple[str, Any]]:
+    """(key, value): True for a flag alone, text for one value, a list for more; "" for the bare word."""
+    for flag, value in command.flags(words, most=most):
         short, dot, inner = flag.partition(".")
-        key = (SHORT.get(short, short.removeprefix("--")) + dot + inner) or "model"
+        key = SHORT.get(short, short.removeprefix("--")) + dot + inner
+        if re.match(r"-O\d?$", flag):
+            key, value = "optimization_level", flag[2:] or value
         if value is True and key.startswith("no-"):
             yield key.removeprefix("no-"), False
         else:
             yield key, value
-
-
-def _is_flag(word: str) -> bool:
-    return word.startswith("--") or word.partition("=")[0].partition(".")[0] in SHORT
 
 
 def _put(name: str, found: dict[str, Any], key: str, value: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from playground.errors import PlaygroundError
 from playground.exporters._vllm_schema import CACHED_REQUESTS
 from playground.importers._reading import other_name
+from playground.importers._values import text_of, underscored
 from playground.sentence import Sentence
 
 Values = dict[str, Any]
@@ -61,7 +62,7 @@ def upgrade(name: str, values: Values, *, keep_lossy: bool = False) -> tuple[Val
     """
     said: list[Sentence] = []
     values = dict(values)
-    inner = _inside(values.pop("speculative_config", None))
+    inner = _inside(name, values.pop("speculative_config", None))
     _lossy(name, values, inner, keep_lossy)
     _drop(values, DROPPED, said)
     if "speculative_model" in values:
@@ -77,18 +78,20 @@ def upgrade(name: str, values: Values, *, keep_lossy: bool = False) -> tuple[Val
         if inner.get("method") == "suffix":
             _suffix(inner, said)
         values["speculative_config"] = inner
-    _dtype(values, said)
+    _dtype(name, values, said)
     return values, said
 
 
-def _inside(config: Any) -> Values:
-    return {key.replace("-", "_"): value for key, value in config.items()} if isinstance(config, dict) else {}
+def _inside(name: str, config: Any) -> Values:
+    where = Sentence("{name}, {key}", name=name, key="speculative_config")
+    inner = config if isinstance(config, dict) else {}
+    return underscored(inner, lambda key: Sentence("{name}, {key}", name=where, key=key))
 
 
 def _lossy(name: str, values: Values, inner: Values, keep: bool) -> None:
     """Typical acceptance took tokens the target would not have chosen: whoever had it must know that it is gone."""
     for found, key in ((values, LOSSY), (inner, "acceptance_method")):
-        if str(found.get(key, "")).startswith("typical"):
+        if _typical(found.get(key)):
             what = Sentence(
                 "{key} {value} accepted tokens that the target would not choose", key=key, value=f"{found[key]!s:.40}"
             )
@@ -104,9 +107,14 @@ def _lossy(name: str, values: Values, inner: Values, keep: bool) -> None:
                 )
 
 
+def _typical(value: Any) -> bool:
+    """In any letters, and also where something stands around it: the gate must not depend on spelling."""
+    return "typical" in str(value).casefold()
+
+
 def _synthetic(name: str, inner: Values, keep: bool, said: list[Sentence]) -> None:
     keys = [key for key in inner if key.startswith("synthetic")]
-    if inner.get("rejection_sample_method") == "synthetic":
+    if "synthetic" in str(inner.get("rejection_sample_method")).casefold():
         keys.append("rejection_sample_method")
     if not keys:
         return
@@ -126,7 +134,7 @@ def _drop(values: Values, gone: dict[str, Sentence], said: list[Sentence]) -> No
         if key in values:
             value = values.pop(key)
             said.append(Sentence("{key} is left out: {why}.", key=key, why=why))
-            if str(value).startswith("typical"):
+            if _typical(value):
                 said.append(Sentence("{key} changed the output; that is not carried over.", key=key))
 
 
@@ -239,8 +247,9 @@ def _suffix(inner: Values, said: list[Sentence]) -> None:
         )
 
 
-def _dtype(values: Values, said: list[Sentence]) -> None:
+def _dtype(name: str, values: Values, said: list[Sentence]) -> None:
     names = {"half": "float16", "float": "float32"}
-    if (old := values.get("dtype")) in names:
+    old = values["dtype"] = text_of(values.get("dtype"), Sentence("{name}, {key}", name=name, key="dtype")) or "auto"
+    if old in names:
         values["dtype"] = names[old]
         said.append(other_name("dtype", old, names[old]))

@@ -74,9 +74,11 @@ def _files(data: Any) -> dict[str, str]:
     }
     found = dict(texts)
     for service in data["services"].values():
-        for mount in service.get("configs") or () if isinstance(service, dict) else ():
-            if isinstance(mount, dict) and mount.get("source") in texts and isinstance(mount.get("target"), str):
-                found[mount["target"].rsplit("/", 1)[-1]] = texts[mount["source"]]
+        mounts = service.get("configs") if isinstance(service, dict) else None
+        for mount in mounts if isinstance(mounts, list) else ():
+            source, target = (mount.get("source"), mount.get("target")) if isinstance(mount, dict) else (None, None)
+            if isinstance(source, str) and source in texts and isinstance(target, str):
+                found[target.rsplit("/", 1)[-1]] = texts[source]
     return found
 
 

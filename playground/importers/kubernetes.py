@@ -7,6 +7,7 @@ from typing import Any
 from playground.errors import PlaygroundError
 from playground.importers import Imported
 from playground.importers._inside import read_command, server_command, told, words_of
+from playground.importers._values import switch_of
 from playground.sentence import Sentence
 
 TITLE = "Kubernetes"
@@ -101,7 +102,8 @@ def _production_stack(name: str, chart: dict[str, Any], keep_lossy: bool) -> Imp
     for key, flag in _CHART.items():
         if key in config:
             words += [flag, str(config[key])]
-    if config.get("enablePrefixCaching") is False:
+    where = Sentence("{name}, {key}", name=name, key="enablePrefixCaching")
+    if switch_of(config.get("enablePrefixCaching"), where) is False:
         words.append("--no-enable-prefix-caching")
     words += words_of(config.get("extraArgs"), f"{name}: extraArgs")
     imported = read_command(name, shlex.join(words), {}, keep_lossy=keep_lossy)

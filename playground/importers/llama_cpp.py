@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from playground.errors import PlaygroundError
 from playground.exporters._llama_schema import ORDER, TYPES, WINDOW, Serve, unescaped
 from playground.importers import Imported
+from playground.importers import _command as command
 from playground.importers import _llama_source as source
 from playground.importers._reading import (
     Reading,
@@ -91,6 +92,8 @@ def read(name: str, data: object, *, keep_lossy: bool = False, beside: object = 
     else:
         raw, others = source.from_ini(name, data)
     reading = Reading(name, raw, keep_lossy=keep_lossy)
+    if source.is_command(name, data):
+        reading.said += command.only_first(name, data)
     if others:
         names = ", ".join(other[:60] for other in others)
         reading.said.append(Sentence("Only the first model is read; left out: {names}.", names=names))
@@ -98,6 +101,7 @@ def read(name: str, data: object, *, keep_lossy: bool = False, beside: object = 
 
 
 def _config(reading: Reading) -> Values:
+    reading.filled(_SERVER)
     target = reading.text("model") or reading.text("hf_repo")
     if target is None:
         hint = (
@@ -107,7 +111,7 @@ def _config(reading: Reading) -> Values:
         )
         raise PlaygroundError(Sentence("{name}: names no model.", name=reading.name), hint, code="bad_config")
     reading.values.pop("hf_repo", None)
-    old = bool({*_RENAMED, *_GONE} & reading.values.keys()) or reading.values.get("spec_type") in _OLD_TYPES
+    old = bool({*_RENAMED, *_GONE} & reading.values.keys()) or str(reading.values.get("spec_type")) in _OLD_TYPES
     reading.rename(_RENAMED, Sentence("removed in April 2026"))
     reading.drop(_GONE)
     options = _room(reading)
@@ -133,7 +137,7 @@ def _room(reading: Reading) -> Values:
         options["max_model_len"] = total // max(1, slots or 1)
     if slots is not None and slots > 0 and not (slots == 1 and total):
         options["max_num_seqs"] = slots
-    if isinstance(cached := reading.values.pop("cache_prompt", None), bool):
+    if (cached := reading.switch("cache_prompt")) is not None:
         options["enable_prefix_caching"] = cached
     return options
 
@@ -209,7 +213,7 @@ class _EarlyStop(BaseModel):
 def _kind(reading: Reading, model: str | None) -> str | None:
     """The one spec-type that a preset can hold."""
     given = reading.text("spec_type")
-    if reading.values.pop("spec_default", False):
+    if reading.switch("spec_default"):
         given = given or "ngram-mod"
     if given is None and model is not None:
         reading.said.append(
@@ -306,7 +310,7 @@ def _sampling(reading: Reading) -> Values:
         sampling["seed"] = seed
     if stops := reading.values.pop("reverse_prompt", None):
         sampling["stop"] = [unescaped(str(stop)) for stop in stops]
-    if reading.values.pop("ignore_eos", False):
+    if reading.switch("ignore_eos"):
         sampling["ignore_eos"] = True
     _order(reading, sampling)
     return located(sampling, reading.raw)

@@ -18,8 +18,10 @@ from playground.importers._reading import (
     engine_for,
     located,
     not_along,
+    place,
     taken,
 )
+from playground.importers._values import underscored
 from playground.sentence import Sentence
 
 TITLE = "SGLang"
@@ -65,6 +67,10 @@ _METHODS = {name: method for method, name in ALGORITHMS.items()} | {"FROZEN_KV_M
 _OWN = {"speculative_algorithm", "speculative_num_steps", "speculative_eagle_topk", "model_path", "sampling_defaults"}
 
 
+_ALONE = {"speculative_use_block_verification", "speculative_use_rejection_sampling", "speculative_adaptive"}
+_KNOWN = _OWN | _SERVER | {*_ENGINE, *_DRAFT, *_SAME, *_RENAMED, *_GONE, "config", "dtype"}
+
+
 def recognises(name: str, data: object) -> bool:
     if isinstance(data, str):
         code = command.uncommented(data)
@@ -83,8 +89,10 @@ def read(name: str, data: object, *, keep_lossy: bool = False, beside: object = 
     raw: Any = _arguments(name, data) if isinstance(data, str) else data
     if isinstance(data, str) and isinstance(beside, dict):
         mine = {key: value for key, value in raw.items() if key != "config"}
-        raw = {key.replace("-", "_"): value for key, value in beside.items()} | mine
+        raw = underscored(beside, lambda key: place(f"{name}, {raw.get('config')}", beside, key)) | mine
     reading = Reading(name, raw, keep_lossy=keep_lossy)
+    if isinstance(data, str):
+        reading.said += command.only_first(name, data)
     if not isinstance(data, str) and any("_" in key for key in raw):
         reading.said.append(Sentence("Keys with underscores are read; SGLang itself takes them with dashes only."))
     reading.rename(_SAME)
@@ -100,8 +108,12 @@ def _arguments(name: str, text: str) -> Values:
     if start is None:
         raise command.wrong(name, Sentence("holds no sglang command"), Sentence("Paste the whole command."))
     found: Values = {}
-    for flag, value in command.flags(command.one_command(words, start), lambda word: word.startswith("--")):
-        key = SHORT.get(flag, flag.removeprefix("--").replace("-", "_")) or "model_path"
+    most = command.most_values(_KNOWN, alone=_ALONE)
+    for flag, value in command.flags(command.one_command(words, start), most=most):
+        key = SHORT.get(flag, command.plain(flag))
+        if not flag:
+            command.put_positional(name, found, "model_path", str(value))
+            continue
         if key in found and found[key] != value:
             raise command.wrong(name, Sentence("gives {flag} twice", flag=flag), Sentence("Keep one of them."))
         found[key] = value
@@ -109,8 +121,9 @@ def _arguments(name: str, text: str) -> Values:
 
 
 def _config(reading: Reading) -> Values:
+    reading.filled(_SERVER)
     target = reading.text("model_path")
-    if target is None or target.startswith("$"):
+    if target is None:
         raise PlaygroundError(
             Sentence("{name}: names no model.", name=reading.name),
             Sentence("Add `model-path:` with the target model."),
@@ -120,9 +133,9 @@ def _config(reading: Reading) -> Values:
         reading.drop({"mem_fraction_static": _SHARE})
     number = dtype(reading)
     options = reading.take(_ENGINE)
-    if reading.values.pop("disable_cuda_graph", False):
+    if reading.switch("disable_cuda_graph"):
         options["enforce_eager"] = True
-    if reading.values.pop("disable_radix_cache", False):
+    if reading.switch("disable_radix_cache"):
         options["enable_prefix_caching"] = False
     speculation = _speculation(reading)
     sampling = _sampling(reading)
@@ -265,10 +278,12 @@ def _ngram(reading: Reading, options: Values) -> int:
 
 
 def _verification(reading: Reading, options: Values) -> None:
-    if reading.values.pop("speculative_use_block_verification", False):
+    block, rejection = (
+        reading.switch(f"speculative_use_{way}") for way in ("block_verification", "rejection_sampling")
+    )
+    if block:
         options["rejection_sample_method"] = "block"
-        reading.values.pop("speculative_use_rejection_sampling", None)
-    elif reading.values.pop("speculative_use_rejection_sampling", False):
+    elif rejection:
         options["rejection_sample_method"] = "standard"
     for name in ("speculative_accept_threshold_single", "speculative_accept_threshold_acc"):
         value = reading.values.pop(name, None)

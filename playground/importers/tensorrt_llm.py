@@ -5,6 +5,8 @@ The YAML names no model and no sampling; a command line beside it names the mode
 
 from typing import Any
 
+from pydantic import BaseModel, Field
+
 from playground.config import RunConfig
 from playground.errors import PlaygroundError
 from playground.exporters._trtllm_schema import DECODING
@@ -21,8 +23,8 @@ from playground.importers._reading import (
     engine_for,
     left_out_of,
     taken,
-    without_value,
 )
+from playground.importers._values import MAX_WHOLE, switch_of, text_of, without_value
 from playground.sentence import Sentence
 
 TITLE = "TensorRT-LLM"
@@ -53,6 +55,7 @@ _CHAINS = Sentence("presets draft chains")
 _ONE_LENGTH = Sentence("presets hold one draft length for every load")
 _ALWAYS_ON = Sentence("presets never switch speculation off")
 _OF_DRAFT = Sentence("a property of the draft")
+_NOT_RELAXED = Sentence("relaxed acceptance is not on")
 _SHARED = Sentence("a pool that requests share")
 _GONE: dict[str, Sentence | None] = {
     "use_sa_spec": _SECOND,
@@ -135,6 +138,8 @@ def read(name: str, data: object, *, keep_lossy: bool = False, beside: object = 
                 code="file_missing",
             )
     reading = Reading(name, raw, keep_lossy=keep_lossy)
+    if isinstance(data, str):
+        reading.said += command.only_first(name, data)
     reading.rename(_SAME)
     return reading.finish(TITLE, _config(reading))
 
@@ -145,19 +150,26 @@ def _arguments(name: str, text: str) -> Values:
     if start is None:
         raise command.wrong(name, Sentence("holds no trtllm-serve command"), Sentence("Paste the whole command."))
     found: Values = {}
-    for flag, value in command.flags(command.one_command(words, start), lambda word: word.startswith("--")):
-        key = flag.removeprefix("--").replace("-", "_") or "model"
-        if key == "model" and value == "serve":
+    arguments = command.one_command(words, start)
+    arguments = arguments[1:] if arguments[:1] == ["serve"] else arguments
+    for flag, value in command.flags(arguments, most=_most):
+        key = command.plain(flag)
+        if not flag:
+            command.put_positional(name, found, "model", str(value))
             continue
         if key in found and found[key] != value:
-            raise command.wrong(
-                name, Sentence("gives {flag} twice", flag=flag or Sentence("the model")), Sentence("Keep one of them.")
-            )
+            raise command.wrong(name, Sentence("gives {flag} twice", flag=flag), Sentence("Keep one of them."))
         found[key] = value
     return found
 
 
+def _most(flag: str) -> int:
+    """Its options take one value each, unless they are switches."""
+    return min(1, command.most_values((command.plain(flag),))(flag))
+
+
 def _config(reading: Reading) -> Values:
+    reading.filled(_SERVER)
     target = reading.text("model")
     if target is None:
         target = RunConfig.model_fields["target"].default
@@ -194,9 +206,11 @@ def _engine_options(reading: Reading) -> Values:
     options: Values = {key: reading.whole(theirs, value) for theirs, key in names.items()
                if (value := reading.values.pop(theirs, None)) is not None}  # fmt: skip
     cache = reading.inside("kv_cache_config")
-    if (kind := cache.pop("dtype", None)) is not None:
-        options["kv_cache_dtype"] = str(kind)
-    if isinstance(reuse := cache.pop("enable_block_reuse", None), bool):
+    where = reading.place("kv_cache_config")
+    if (kind := text_of(cache.pop("dtype", None), Sentence("{name}, {key}", name=where, key="dtype"))) is not None:
+        options["kv_cache_dtype"] = kind
+    of_reuse = Sentence("{name}, {key}", name=where, key="enable_block_reuse")
+    if (reuse := switch_of(cache.pop("enable_block_reuse", None), of_reuse)) is not None:
         options["enable_prefix_caching"] = reuse
     share = cache.pop("free_gpu_memory_fraction", None)
     for key in ("free_gpu_memory_fraction", "kv_cache_free_gpu_memory_fraction"):
@@ -232,7 +246,7 @@ def _speculation(reading: Reading) -> Values | None:
     if k is None:
         inner.said.append(Sentence("max_draft_len is not given: 1 is taken, set it by hand."))
     size = inner.values.pop("max_matching_ngram_size", None)
-    oldest = inner.values.pop("is_use_oldest", None)
+    oldest = inner.switch("is_use_oldest")
     if method == "ngram":
         longest = inner.whole("max_matching_ngram_size", 2 if size is None else size, least=1)
         options |= {"prompt_lookup_max": longest, "prompt_lookup_min": 1}
@@ -245,7 +259,7 @@ def _speculation(reading: Reading) -> Values | None:
         inner.said.append(taken("prompt_lookup_min", 1, shortest))
         if oldest is None:
             inner.said.append(taken("match", "earliest", EARLIEST))
-    if inner.values.pop("use_rejection_sampling", False) is True:
+    if inner.switch("use_rejection_sampling"):
         options["rejection_sample_method"] = "standard"
     model = inner.text("speculative_model")
     for key, why in _GONE.items():
@@ -256,8 +270,15 @@ def _speculation(reading: Reading) -> Values | None:
     return {"method": method, "num_speculative_tokens": number, "model": model, "options": options}
 
 
+class _Relaxed(BaseModel):
+    """How much it relaxes, as TensorRT-LLM takes it."""
+
+    relaxed_topk: int | None = Field(None, ge=1, le=MAX_WHOLE)
+    relaxed_delta: float | None = Field(None, ge=0)
+
+
 def _method(inner: Reading) -> str:
-    kind = str(inner.values.pop("decoding_type", ""))
+    kind = inner.text("decoding_type") or ""
     plain = kind.lower().replace("_", "").replace("-", "")
     if plain in _REFUSED or plain not in _METHODS:
         why = _REFUSED.get(plain, Sentence("is no decoding_type we know"))
@@ -283,17 +304,16 @@ def _rename(inner: Reading) -> None:
 
 
 def _lossy(inner: Reading, options: Values) -> None:
-    if inner.values.pop("use_relaxed_acceptance_for_thinking", False) is True:
+    if inner.switch("use_relaxed_acceptance_for_thinking"):
         inner.lossy(
             "use_relaxed_acceptance_for_thinking",
             Sentence("relaxed acceptance takes tokens that are not the target's"),
         )
         options["use_relaxed_acceptance_for_thinking"] = True
-        options |= {key: value for key in ("relaxed_topk", "relaxed_delta")
-                    if (value := inner.values.pop(key, None)) is not None}  # fmt: skip
-    for key in ("relaxed_topk", "relaxed_delta"):
-        inner.values.pop(key, None)
-    threshold, greedy = inner.values.pop("posterior_threshold", None), inner.values.pop("greedy_sampling", True)
+        given = {key: inner.values.pop(key) for key in _Relaxed.model_fields if inner.values.get(key) is not None}
+        options |= inner.checked(_Relaxed, given, inner.raw).model_dump(exclude_none=True)
+    inner.drop(dict.fromkeys(_Relaxed.model_fields, _NOT_RELAXED))
+    threshold, greedy = inner.values.pop("posterior_threshold", None), inner.switch("greedy_sampling")
     if threshold is not None or greedy is False:
         inner.lossy("posterior_threshold", Sentence("typical acceptance took tokens that the target would not choose"))
         inner.said.append(

@@ -193,7 +193,7 @@ def _speculation(reading: Reading, draft: str | None) -> Values | None:
 
 def _sampling(reading: Reading, calls: list[ast.Call], literals: Literals) -> Values:
     values = reading.values
-    if values.pop("do_sample", None) is not True:
+    if reading.switch("do_sample") is not True:
         sampling: Values = {"temperature": 0.0}
         reading.said.append(
             Sentence("do_sample is not on: temperature 0 is taken; top_p, top_k and min_p are not used there.")

@@ -18,10 +18,12 @@ from playground.exporters._vllm_schema import (
     SpeculativeConfig,
     dashed,
 )
-from playground.importers import Imported
+from playground.importers import Imported, llama_cpp, sglang, tensorrt_llm
 from playground.importers import _vllm_source as source
 from playground.importers import preset as preset_file
+from playground.importers._command import only_first
 from playground.importers._reading import (
+    FREE_TEXT,
     NEUTRAL,
     NO_SAMPLING,
     checked_as,
@@ -32,10 +34,9 @@ from playground.importers._reading import (
     not_known,
     place,
     servers_own,
-    text_of,
-    without_value,
 )
 from playground.importers._text import in_words, name_from
+from playground.importers._values import refuse_absurd, refuse_variable, switch_of, text_of, underscored, without_value
 from playground.importers._vllm_upgrade import DROPPED, MOVED_INSIDE, Values, upgrade
 from playground.importers._yaml import parse_json
 from playground.sentence import Sentence
@@ -64,13 +65,15 @@ _SERVER = {
     "trust_remote_code", "tokenizer", "tokenizer_mode", "revision", "code_revision", "download_dir", "load_format",
     "swap_space", "cpu_offload_gb", "max_logprobs", "enable_chunked_prefill", "enable_per_request_metrics",
     "per_request_spec_decode_metrics", "limit_mm_per_prompt", "block_size", "task", "runner", "api_server_count",
-    "config", "disable_log_request",
+    "config", "disable_log_request", "optimization_level", "compilation_config",
 }  # fmt: skip
 _OF_OTHERS = ("decoding_type", "speculative_algorithm", "speculative-algorithm")
 
 
 def recognises(name: str, data: object) -> bool:
     if isinstance(data, str):
+        if any(other.recognises(name, data) for other in (llama_cpp, sglang, tensorrt_llm)):
+            return False  # a script that has flags in lines of their own is anybody's
         return source.is_python(data) or source.is_command(data)
     if not isinstance(data, dict) or preset_file.recognises(name, data):
         return False
@@ -84,7 +87,7 @@ def refers(name: str, data: object) -> str | None:
     """The file that a command line names after --config."""
     if not isinstance(data, str) or source.is_python(data):
         return None
-    config = source.from_command(name, data).get("config")
+    config = source.from_command(name, data, _OURS | _SERVER).get("config")
     return config if isinstance(config, str) else None
 
 
@@ -97,10 +100,11 @@ def read(name: str, data: object, *, keep_lossy: bool = False, beside: object = 
     if isinstance(data, str) and source.is_python(data):
         raw, about = source.from_python(name, data)
     elif isinstance(data, str):
-        raw = source.from_command(name, data)
+        raw = source.from_command(name, data, _OURS | _SERVER)
+        about += only_first(name, data)
         if isinstance(beside, dict):
-            del raw["config"]
-            raw = {key.replace("-", "_"): value for key, value in beside.items()} | raw
+            file = str(raw.pop("config"))
+            raw = underscored(beside, lambda key: place(f"{name}, {file}", beside, key)) | raw
     elif isinstance(data, dict):
         raw = data
     else:
@@ -121,15 +125,10 @@ def read(name: str, data: object, *, keep_lossy: bool = False, beside: object = 
 
 def _normal(name: str, raw: dict[str, Any]) -> Values:
     """Keys with underscores; JSON text inside read."""
+    underscored(raw, lambda key: place(name, raw, key))
     values: Values = {}
     for key, value in raw.items():
         plain = key.replace("-", "_")
-        if plain in values:
-            raise PlaygroundError(
-                Sentence("{place}: is given twice.", place=place(name, raw, key)),
-                Sentence("Keep one of them."),
-                code="bad_config",
-            )
         if value is True and plain in ("speculative_config", "override_generation_config", "config"):
             raise without_value(place(name, raw, key))
         if plain in ("speculative_config", "override_generation_config") and isinstance(value, str):
@@ -140,6 +139,8 @@ def _normal(name: str, raw: dict[str, Any]) -> Values:
                 Sentence("Write it as JSON or as nested YAML."),
                 code="bad_config",
             )
+        if plain not in _SERVER | FREE_TEXT:
+            refuse_variable(value, place(name, raw, key))
         values[plain] = value
     return values
 
@@ -176,21 +177,18 @@ def _config(name: str, values: Values, raw: dict[str, Any], said: list[Sentence]
             else Sentence("Add `model:` with the target model.")
         )
         raise PlaygroundError(Sentence("{name}: names no model.", name=name), hint, code="bad_config")
-    if model.startswith("$"):
-        raise PlaygroundError(
-            Sentence("{name}: the model is the shell variable {model}.", name=name, model=model[:60]),
-            Sentence("Put its value there."),
-            code="bad_config",
-        )
     config: Values = {"engine": "vllm", "target": model, "dtype": values.get("dtype", "auto"), "speculation": None}
     config["engine_options"] = _engine_options(name, values, raw)
     if spec := values.get("speculative_config"):
         config["speculation"] = _speculation(name, spec, raw)
     config["sampling"] = _sampling(name, values, raw, said)
-    if values.get("chat") is False:
+    if switch_of(values.get("chat"), place(name, raw, "chat")) is False:
         config["chat"] = False
-    if isinstance(values.get("system_prompt"), str):
-        config["system_prompt"] = values["system_prompt"]
+    if (prompt := values.get("system_prompt")) is not None:
+        if not isinstance(prompt, str):
+            text_of(prompt, place(name, raw, "system_prompt"))
+        config["system_prompt"] = prompt
+    refuse_absurd(name, config)
     return config
 
 
@@ -228,6 +226,12 @@ def _sampling(name: str, values: Values, raw: dict[str, Any], said: list[Sentenc
         sampling["max_tokens"] = sampling.pop("max_new_tokens")
         said.append(Sentence("max_new_tokens capped every request of the server; here it is max_tokens of the run."))
     request = values.get("sampling_params")
+    if request is not None and not isinstance(request, dict):
+        raise PlaygroundError(
+            Sentence("{place}: must be a mapping of keys to values.", place=place(name, raw, "sampling_params")),
+            Sentence("Write it as JSON or as nested YAML."),
+            code="bad_config",
+        )
     if isinstance(request, dict):
         sampling |= _request(request, said)
     elif not given:

@@ -6,6 +6,7 @@ download. What a system takes is known by its exporter; this file names none.
 
 import base64
 import json
+import logging
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -16,9 +17,10 @@ import gradio as gr
 from playground import exporters
 from playground.config import Preset
 from playground.errors import PlaygroundError
-from playground.exchange import export_options, export_preset, import_together, zipped
+from playground.exchange import export_options, export_preset, import_together
 from playground.exporters import Export
 from playground.exporters.preset import preset_yaml
+from playground.exportfiles import zipped
 from playground.importers import Imported
 from playground.importers._text import MAX_BYTES, check_size
 from playground.presets import named_preset, preset_from_run
@@ -37,6 +39,8 @@ from playground.validation import Check, check, outlook
 
 if TYPE_CHECKING:
     from storage.history import RunRow
+
+log = logging.getLogger(__name__)
 
 RUN, PRESET = "run", "preset"
 RECENT = 100  # runs offered in the list; older ones come from the History tab
@@ -226,6 +230,9 @@ class ExportTab:
         """Configs of ours or of another system: what they say, and what had to be rewritten."""
         chosen = [Path(path) for path in ([paths] if isinstance(paths, str) else paths or [])][:MAX_FILES]
 
+        # A script says more than the settings beside it, which may be all of one model or a part of it.
+        chosen.sort(key=lambda path: path.suffix not in (".sh", ".bash"))
+
         def read() -> Imported:
             for path in chosen:
                 check_size(path.name, path.stat().st_size)
@@ -246,13 +253,22 @@ def refusal(error: PlaygroundError) -> dict[str, Any]:
 def shown_import(read: Callable[[], Imported]) -> tuple[str, dict[str, Any] | None, Any]:
     """(what is said of it, the preset as data, whether it can be used).
 
-    What is said shows hidden characters of names as pictures; the preset has them as they are.
+    What is said shows hidden characters of names as pictures; the preset has them as they are. Whatever fails is said
+    and takes the place of what was read before: an older preset must never be used for a newer file.
     """
     try:
-        found = read()
+        return _shown(read())
     except PlaygroundError as error:
-        text = f'<p class="problem" role="alert">{said_html(error.message)} <span>{said_html(error.hint)}</span></p>'
-        return sanitised(text), None, gr.update(visible=False)
+        problem = error
+    except Exception as error:
+        log.exception("an import failed")
+        wrong = Sentence("Draftboard itself failed: {kind}: {error}.", kind=type(error).__name__, error=error)
+        problem = PlaygroundError(wrong, Sentence("The server's log says more; please report it."), code="internal")
+    text = f'<p class="problem" role="alert">{said_html(problem.message)} <span>{said_html(problem.hint)}</span></p>'
+    return sanitised(text), None, gr.update(visible=False)
+
+
+def _shown(found: Imported) -> tuple[str, dict[str, Any] | None, Any]:
     rewrites = "".join(f"<li>{said_html(line)}</li>" for line in found.rewrites)
     said = f"<p>{i18n.tr('export.rewrites')}</p><ul>{rewrites}</ul>" if rewrites else ""
     said = said or f"<p>{i18n.tr('export.no_rewrites')}</p>"

@@ -151,7 +151,6 @@ CHINESE: dict[str, str] = {
     "Add it.": "请加上。",
     "{name}: modelArtifacts names no model.": "{name}：modelArtifacts 没有指明模型。",
     "Add its name.": "请加上其名称。",
-    "{name}: the model is the shell variable {model}.": "{name}：模型是 shell 变量 {model}。",
     "Put its value there.": "请在该处写出其值。",
     # Values
     "{where}: is given without a value.": "{where}：没有给出值。",
@@ -173,6 +172,13 @@ CHINESE: dict[str, str] = {
         "{where}：含有变量 {variable}，而此处没有给出它的值。"
     ),
     "{name}, {key}: is larger than {most:,}.": "{name}，{key}：大于 {most:,}。",
+    "has a space behind the backslash at a line's end, so that the command ends there": (
+        "的行尾反斜杠后有空格，命令因此在那里结束"
+    ),
+    "Remove the space.": "请去掉该空格。",
+    "opens a list in brackets and does not close it": "打开了括号列表而没有关闭",
+    "Check its brackets.": "请检查括号。",
+    "names two models, {first} and {second}": "指明了两个模型：{first} 与 {second}",
     "{where}: must be text, or a list of texts.": "{where}：须为文本或文本列表。",
     "Write one word of the command in each line.": "请每行写命令的一个词。",
     "{place}: is {value}, but {other} is {held}.": "{place}：为 {value}，而 {other} 为 {held}。",

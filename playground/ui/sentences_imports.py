@@ -66,6 +66,7 @@ CHINESE: dict[str, str] = {
     "Read from the decode values of llm-d; what the chart adds is left out.": (
         "读自 llm-d 的 decode values；chart 另加的部分略去。"
     ),
+    "Of {n} commands only the first is read.": "{n} 条命令中只读取第一条。",
     "Of {n} models only the first is read.": "{n} 个模型中只读取第一个。",
     "Read from container {name}; the pod around it is left out.": "读自容器 {name}；外层的 pod 略去。",
     "the draft has the target's context by now": "草稿现在与目标模型的上下文相同",
@@ -179,6 +180,7 @@ CHINESE: dict[str, str] = {
     "now sa_config.threshold, a second drafter that presets do not hold": (
         "现为 sa_config.threshold，即预设所没有的第二个起草器"
     ),
+    "relaxed acceptance is not on": "没有打开放宽接受",
     "presets draft chains": "预设的草稿是链",
     "presets hold one draft length for every load": "预设在任何负载下草稿长度相同",
     "presets never switch speculation off": "预设不会中途关闭推测解码",
