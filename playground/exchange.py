@@ -81,8 +81,19 @@ def export_preset(
         half = _model_half(preset) if error.code == "not_expressible" else None
         if half is None:
             raise
-        export = module.export(half, *chosen)
+        try:
+            export = module.export(half, *chosen)
+        except PlaygroundError as other:
+            raise _of_hybrid(other) from None
     return replace(export, notes=(*verdict(preset), *export.notes))
+
+
+def _of_hybrid(error: PlaygroundError) -> PlaygroundError:
+    """A refusal of the model's half, under the method that the preset has."""
+    said = error.message
+    if not isinstance(said, Sentence) or "method" not in said.params:
+        return error
+    return PlaygroundError(said.filled(**{**said.params, "method": HYBRID}), error.hint, code=error.code)
 
 
 def _model_half(preset: Preset) -> Preset | None:

@@ -20,7 +20,7 @@ from playground.errors import PlaygroundError
 from playground.evidence import evidence_of
 from playground.exporters.preset import preset_yaml
 from playground.importers import preset as preset_file
-from playground.importers._text import read_file
+from playground.importers._text import read_file, user_path
 from playground.importers._yaml import parse_yaml
 from playground.registry import discover
 from playground.sentence import Sentence
@@ -68,7 +68,7 @@ def load_preset(name_or_path: str | Path, settings: Settings) -> Preset:
     """
     text = str(name_or_path)
     if isinstance(name_or_path, Path) or "/" in text or os.sep in text or text.endswith(_SUFFIXES):
-        return _read(Path(text).expanduser())
+        return _read(user_path(text))
     return named_preset(text, settings)
 
 

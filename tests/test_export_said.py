@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from playground.errors import PlaygroundError
 from playground.evidence import shortened
 from playground.exchange import export_preset
 from playground.exporters import Loss, _verdict
+from playground.exporters._llama_schema import unescaped
 from playground.exporters.preset import preset_yaml
 from playground.ui.export_tab import view
-from tests._presets import BASELINE, DRAFT_MODEL
+from tests._presets import BASELINE, DRAFT_MODEL, SUFFIX
 from tests.test_export_vllm import losses, of, with_
 
 UNSURE = with_(DRAFT_MODEL, engine="embedded", options={"draft_p_min": 0.6}, temperature=0.0)
@@ -232,3 +234,32 @@ def test_what_was_never_measured_is_not_called_so(target: str, model: str) -> No
     export = export_preset(preset, target)
     assert not [loss.reason for loss in export.losses if "measured" in loss.reason]
     assert export.notes == ()
+
+
+@pytest.mark.parametrize("target", ["vllm", "docker", "kubernetes"])
+def test_a_server_gains_by_earlier_answers(target: str) -> None:
+    """0 was for a fair comparison; it is kept, and what it means for a server is said."""
+    made = export_preset(SUFFIX, target)
+    assert "drafting from earlier answers too: vLLM's own default keeps 10000" in made.notes[-1]
+    opening = next(iter(made.files.values()))
+    assert "every answer is drafted from itself alone" in " ".join(opening.replace("#", "").split())
+    cached = with_(SUFFIX, options={"suffix_decoding_max_cached_requests": 500})
+    assert not export_preset(cached, target).notes
+
+
+def test_words_of_a_script_are_quoted_as_people_do() -> None:
+    made = export_preset(with_(UNSURE, stop=("it's #1", "a;b", "it's $5")), "llama_cpp")
+    script = of(made, ".llama.sh")
+    assert '--reverse-prompt "it\'s #1"' in script
+    lines = [line.removesuffix(" \\") for line in script.splitlines() if not line.startswith("#")]
+    words = shlex.split(" ".join(lines))
+    stops = [words[i + 1] for i, word in enumerate(words) if word == "--reverse-prompt"]
+    assert [unescaped(stop) for stop in stops] == ["it's #1", "a;b", "it's $5"]
+    assert "reverse-prompt = it's \\x231\n" in of(made, ".ini")
+
+
+@pytest.mark.parametrize("target", ["ollama"])
+def test_a_refusal_names_the_method_that_the_preset_has(target: str) -> None:
+    hybrid = with_(UNSURE, method="hybrid", model="org/draft", options={})
+    with pytest.raises(PlaygroundError, match="cannot draft by hybrid"):
+        export_preset(hybrid, target)

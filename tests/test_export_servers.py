@@ -706,7 +706,7 @@ def test_the_model_half_of_a_hybrid_is_a_draft_model_or_a_head(head: str) -> Non
     assert (spec["method"], spec["model"]) == ("eagle3", "org/head"), "known by the files it was measured with"
     absent = export_preset(with_(HYBRID, model="org/EAGLE3-of-a-target"), "vllm")
     assert yaml.safe_load(of(absent, ".vllm.yaml"))["speculative-config"]["method"] == "eagle3"
-    with pytest.raises(PlaygroundError, match="no drafting method like eagle3"):
+    with pytest.raises(PlaygroundError, match="no drafting method like hybrid"):
         export_preset(with_(HYBRID, model=head), "transformers")
 
 

@@ -10,7 +10,7 @@ from playground import engines
 from playground.config import Preset, RunConfig
 from playground.engines.embedded import Engine as Embedded
 from playground.exchange import import_text
-from playground.exporters._ledger import fields, method_of, value_of
+from playground.exporters._ledger import NEUTRAL, fields, method_of, value_of
 from playground.importers import Imported
 from playground.importers._reading import EMBEDDED
 from playground.presets import explicit
@@ -54,15 +54,19 @@ def changed(before: Preset, after: Imported) -> set[str]:
     """Fields that were set before and are another now. Switched off is as good as not there."""
     old, new = explicit(before.config), explicit(after.preset.config)
     first, second = values(old, set(fields(new))), values(new, set(fields(old)))
-    same = {field for field in first if first[field] == second[field] or (_off(first[field]) and _off(second[field]))}
+    same = {
+        field
+        for field in first
+        if first[field] == second[field] or (_off(field, first[field]) and _off(field, second[field]))
+    }
     size = "speculation.options.draft_tensor_parallel_size"
     if first.get(size) in (None, old.engine_options.get("tensor_parallel_size", 1)) and not second.get(size):
         same.add(size)  # open, or as large as the target's: the same either way
     return set(fields(old)) - same
 
 
-def _off(value: Any) -> bool:
-    return value is None or value is False
+def _off(field: str, value: Any) -> bool:
+    return value is None or value is False or (field in NEUTRAL and value == NEUTRAL[field])
 
 
 def named(field: str, imported: Imported) -> bool:

@@ -28,7 +28,7 @@ from playground.exporters import Export
 from playground.exporters._comments import grouped
 from playground.exporters.preset import preset_yaml
 from playground.exportfiles import write_export
-from playground.importers._text import MAX_BYTES, name_from
+from playground.importers._text import MAX_BYTES, name_from, user_path
 from playground.presets import delete_preset, list_presets, load_preset, preset_from_run, save_preset
 from playground.registry import names
 from playground.settings import load_settings
@@ -118,7 +118,7 @@ def import_(args: argparse.Namespace, out: Output) -> int:
     if args.file == "-":
         imported = import_text("stdin", sys.stdin.buffer.read(MAX_BYTES + 1), keep_lossy=args.keep_lossy)
     else:
-        imported = import_file(Path(args.file).expanduser(), keep_lossy=args.keep_lossy)
+        imported = import_file(user_path(args.file), keep_lossy=args.keep_lossy)
     keep = args.save is not None
     preset = _named(imported.preset, args.save) if keep else imported.preset
     saved = save_preset(preset, load_settings(), overwrite=args.overwrite) if keep else None

@@ -120,8 +120,8 @@ class Ledger:
             "speculation.method",
             "approximated",
             Sentence(
-                "the preset's method is hybrid, which looks up first ({lookup}) and drafts by its model where nothing is "
-                "found; only the model's half is written: that changes the speed, not the output",
+                "the preset's method is hybrid, which looks up first ({lookup}) and drafts by its model where nothing "
+                "is found; only the model's half is written: that changes the speed, not the output",
                 lookup=preset.lookup,
             ),
         )

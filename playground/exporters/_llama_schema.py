@@ -99,10 +99,17 @@ def written(model: BaseModel) -> dict[str, Any]:
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-def escaped(text: str) -> str:
+def escaped(text: str, *, comments: bool = True) -> str:
     r"""A stop string as llama-server unescapes it: line ends and backslashes, and in the preset file also `;`, `#`,
-    spaces at the ends and control characters, which would end or change the value."""
-    kept = "".join(_ESCAPES.get(c, c) if c in _ESCAPES or c.isprintable() else _hex(c) for c in text)
+    spaces at the ends and control characters, which would end or change the value.
+
+    Args:
+        comments: False where `;` and `#` begin none, as on a command line.
+    """
+    free = "" if comments else ";#"
+    kept = "".join(
+        c if c in free else _ESCAPES[c] if c in _ESCAPES else c if c.isprintable() else _hex(c) for c in text
+    )
     stripped = kept.strip(" ")
     left, right = len(kept) - len(kept.lstrip(" ")), len(kept) - len(kept.rstrip(" "))
     if stripped.startswith("-") and not left:

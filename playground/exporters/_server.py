@@ -44,6 +44,7 @@ class Server:
     in_image: tuple[str, ...] = ()
     cache: str = "/root/.cache/huggingface"
     losses: tuple[Loss, ...] = ()
+    notes: tuple[str, ...] = ()
     written: dict[str, str] = field(default_factory=dict)
     checked_by: Sentence = SCHEMA
     request: str = ""
@@ -75,12 +76,19 @@ def flags(values: Mapping[str, Any]) -> Words:
 
 def shell(first: Sequence[str], arguments: Words, opening: str) -> str:
     """A shell script that starts the server, one flag a line."""
-    lines = [shlex.join(first), *(shlex.join(words) for words in arguments)]
+    lines = [" ".join(map(quoted, words)) for words in (first, *arguments)]
     return "#!/bin/sh\n" + opening + " \\\n  ".join(lines) + "\n"
 
 
+def quoted(word: str) -> str:
+    """A word for a shell. An apostrophe stands in double quotes where nothing else in them has a meaning."""
+    if "'" in word and not set(word) & set('"$`\\!') and word.isprintable():
+        return f'"{word}"'
+    return shlex.quote(word)
+
+
 def server_export(preset: Preset, server: Server, files: dict[str, str], command: str) -> Export:
-    return Export(files, command, server.losses, server.versions, server.checked_by, server.written)
+    return Export(files, command, server.losses, server.versions, server.checked_by, server.written, server.notes)
 
 
 def request(config: RunConfig, *, model: str = "", top_k_off: int = 0, names: Mapping[str, str] | None = None) -> str:

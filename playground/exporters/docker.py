@@ -40,14 +40,14 @@ def export(preset: Preset, options: Options | None = None) -> Export:
     options = options or Options()
     server = inside(preset, options)
     versions = joined((VERSIONS, server.versions))
-    opening = head(preset, versions, server.losses, notes=[_TOKEN])
+    opening = head(preset, versions, server.losses, notes=[*server.notes, _TOKEN])
     compose = _compose(preset, server, devices(server, options))
     text = opening + to_yaml(compose, width=WIDE)
     assert yaml.safe_load(text) == compose, "the file says something else"
     files = {"compose.yaml": text, f"{preset.name}.request.json": server.request}
     if server.install:
         files["Dockerfile"] = head(preset, versions, server.losses) + dockerfile(server)
-    return Export(files, "docker compose up", server.losses, versions, server.checked_by, server.written)
+    return Export(files, "docker compose up", server.losses, versions, server.checked_by, server.written, server.notes)
 
 
 def _compose(preset: Preset, server: Server, count: int) -> dict[str, Any]:

@@ -93,12 +93,12 @@ def export(preset: Preset, options: Options | None = None) -> Export:
         command = f"docker build -t {image} . && docker push {image} && {command}"
         files["Dockerfile"] = head(preset, server.versions, server.losses) + dockerfile(server)
     versions = joined((VERSIONS[options.flavour], server.versions))
-    text = head(preset, versions, losses, notes=notes) + "---\n".join(
+    text = head(preset, versions, losses, notes=[*server.notes, *notes]) + "---\n".join(
         to_yaml(document, width=WIDE) for document in documents
     )
     assert list(yaml.safe_load_all(text)) == documents, "the file says something else"
     files = {file: text, f"{preset.name}.request.json": server.request, **files}
-    return Export(files, command, tuple(losses), versions, server.checked_by, server.written)
+    return Export(files, command, tuple(losses), versions, server.checked_by, server.written, server.notes)
 
 
 def _must_be_no_template(preset: Preset) -> None:

@@ -113,7 +113,9 @@ def ini(name: str, serve: dict[str, Any]) -> str:
     """The preset file with one model. A value ends at `;`, `#` or the line's end, so none may hold them."""
     lines = ["version = 1", "", f"[{name}]"]
     for key, value in serve.items():
-        text = str(value).lower() if isinstance(value, bool) else str(value[0] if isinstance(value, list) else value)
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        if isinstance(value, list):
+            text = value[0].replace(";", "\\x3b").replace("#", "\\x23")  # no escape itself holds one
         if any(not c.isprintable() or c in ";#" for c in text) or text != text.strip():
             raise PlaygroundError(
                 Sentence("{key} is {text}, which a llama.cpp preset file cannot hold.", key=key, text=repr(text[:60])),
@@ -197,7 +199,7 @@ def _sampling(books: Ledger) -> None:
     elif sampling.seed is not None:
         books.lose("sampling.seed", "dropped", Sentence("llama-server's seeds have 32 bits"))
     if sampling.stop:
-        books.put("sampling.stop", [escaped(stop) for stop in sampling.stop], "reverse-prompt")
+        books.put("sampling.stop", [escaped(stop, comments=False) for stop in sampling.stop], "reverse-prompt")
     if sampling.ignore_eos:
         books.put("sampling.ignore_eos", True, "ignore-eos")
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from playground.config import Preset, RunConfig, checked
 from playground.exporters import Export, Loss
 from playground.exporters._server import Server, flags, head, messages, request, sampling_values, server_export, shell
-from playground.exporters._vllm_schema import VERSIONS, ServeConfig, written
+from playground.exporters._vllm_schema import CACHED_REQUESTS, VERSIONS, ServeConfig, written
 from playground.exporters._vllm_translate import SUFFIX_PACKAGE, checked_serve, translate
 from playground.exporters._yaml import to_yaml
 from playground.sentence import Sentence
@@ -22,6 +22,13 @@ from playground.sentence import Sentence
 TITLE = "vLLM"
 
 IMAGE = "vllm/vllm-openai:v0.32.0"
+
+
+_ALONE = Sentence(
+    "suffix_decoding_max_cached_requests is 0, as in the preset, so that every answer is drafted from itself alone; "
+    "a server gains by drafting from earlier answers too: vLLM's own default keeps {n} of them.",
+    n=CACHED_REQUESTS,
+)
 
 
 class Options(BaseModel):
@@ -39,14 +46,14 @@ def export(preset: Preset, options: Options | None = None) -> Export:
     server, serve = _server(preset, options)
     if server.install:
         server = replace(server, losses=(*server.losses, _package(server.install)))
-    stem, opening = preset.name, head(preset, VERSIONS, server.losses)
+    stem, opening = preset.name, head(preset, VERSIONS, server.losses, notes=server.notes)
     offline = [loss for loss in server.losses if not _is_request_matter(loss)]
     text = opening + to_yaml(serve)
     _check(text, serve)
     files = {
         f"{stem}.vllm.yaml": text,
         f"{stem}.vllm.sh": shell(("vllm", "serve", serve["model"]), server.arguments[1:], opening),
-        f"{stem}.vllm.py": head(preset, VERSIONS, offline) + _script(serve, preset.config),
+        f"{stem}.vllm.py": head(preset, VERSIONS, offline, notes=server.notes) + _script(serve, preset.config),
         f"{stem}.request.json": server.request,
     }
     return server_export(preset, server, files, f"vllm serve --config {shlex.quote(f'{stem}.vllm.yaml')}")
@@ -73,6 +80,7 @@ def _server(preset: Preset, options: Options | None) -> tuple[Server, dict[str, 
         devices=devices,
         install=SUFFIX_PACKAGE if spec.get("method") == "suffix" else "",
         losses=tuple(translation.losses),
+        notes=(_ALONE,) if spec.get("suffix_decoding_max_cached_requests") == 0 else (),
         written=translation.written,
         request=request(preset.config),
     )

@@ -46,10 +46,14 @@ def server_command(image: str, words: Sequence[str], environment: Mapping[str, s
     """The whole command line of a known server; None where it is none."""
     found = list(words)
     if len(found) >= 3 and found[0].rsplit("/", 1)[-1] in ("sh", "bash") and found[1] in ("-c", "-lc", "-ec"):
-        return re.sub(r"\bexec\s+", "", found[2]) if any(program in found[2] for program in _PROGRAMS) else None
+        if not any(program in found[2] for program in _PROGRAMS):
+            return None
+        known = [f"{key}={shlex.quote(value)}\n" for key, value in environment.items() if key.isidentifier()]
+        return "".join([*known, re.sub(r"\bexec\s+", "", found[2])])
     programs = [word.rsplit("/", 1)[-1] for word in found]
-    known = any(name in programs for name in _PROGRAMS) or any(word.startswith(("sglang.", "vllm.")) for word in found)
-    if not known:
+    if not any(name in programs for name in _PROGRAMS) and not any(
+        word.startswith(("sglang.", "vllm.")) for word in found
+    ):
         start = next((program for part, program in _IMAGES if part in image), None)
         if not start:
             return None

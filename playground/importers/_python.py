@@ -63,7 +63,21 @@ def parsed(name: str, text: str) -> tuple[ast.Module, list[ast.Call]]:
         raise wrong(place, Sentence("is no Python"), Sentence("Paste whole statements.")) from None
     except (ValueError, RecursionError, MemoryError):
         raise wrong(name, Sentence("is nested too deeply"), Sentence("Paste the call alone.")) from None
+    for node in ast.walk(tree):
+        if (key := _twice(node)) is not None:
+            place = Sentence("{name}, line {line}", name=name, line=getattr(node, "lineno", 1))
+            raise wrong(place, Sentence("gives {flag} twice", flag=key[:60]), Sentence("Keep one of them."))
     return tree, calls
+
+
+def _twice(node: ast.AST) -> str | None:
+    """A keyword that a call has twice (Python refuses it as it compiles), or a key of a mapping (the last wins)."""
+    keys: list[str] = []
+    if isinstance(node, ast.Call):
+        keys = [word.arg for word in node.keywords if word.arg is not None]
+    elif isinstance(node, ast.Dict):
+        keys = [key.value for key in node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
+    return next((key for key, times in Counter(keys).items() if times > 1), None)
 
 
 def called(node: ast.expr | None) -> str:

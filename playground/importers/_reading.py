@@ -29,7 +29,10 @@ NEUTRAL: Values = {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0, "
 
 NO_SAMPLING = Sentence("It sets no sampling: neutral values are taken, temperature 1.")
 
-FREE_TEXT = {"reverse_prompt", "SYSTEM", "system_prompt", "sampling_params", "stop", "chat_template"}
+FREE_TEXT = {
+    "reverse_prompt", "SYSTEM", "system_prompt", "sampling_params", "preferred_sampling_params", "stop",
+    "chat_template",
+}  # fmt: skip
 """Keys whose text is a person's, where a dollar is a dollar."""
 
 DTYPES = {"half": "float16", "float": "float32", "bf16": "bfloat16", "fp16": "float16"}
@@ -313,7 +316,8 @@ def located(data: Values, *sources: Any) -> Located:
     found = Located(data)
     for read in sources:
         lines = {key.replace("-", "_"): line for key, line in getattr(read, "lines", {}).items()}
-        found.lines |= {key: lines[plain] for key in data if (plain := key.replace("-", "_")) in lines}
+        held = {key: lines[plain] for key in data if (plain := key.replace("-", "_")) in lines}
+        found.lines = held | found.lines  # the first source is the nearest
     return found
 
 

@@ -44,6 +44,22 @@ def read_file(path: Path, *, limit: int = MAX_BYTES) -> bytes:
     return content
 
 
+def user_path(text: str) -> Path:
+    """A path as a person writes it, `~` and `~name` filled in.
+
+    Raises:
+        PlaygroundError: no such home.
+    """
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise PlaygroundError(
+            Sentence("{path}: nobody of that name has a home here.", path=text),
+            Sentence("Write the whole path, or ./ in front of a name that begins with ~."),
+            code="bad_file",
+        ) from None
+
+
 _FIXES = {
     errno.ENOENT: Sentence("Check the name and the folder it is looked for in."),
     errno.ENOTDIR: Sentence("Check the name: a part of it that should be a folder is a file."),

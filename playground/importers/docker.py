@@ -44,6 +44,10 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
     said = [Sentence("Read from the command of service {name}; its container is left out.", name=title[:60])]
     if others := ", ".join(other[:40] for other, _ in found[1:]):
         said.append(Sentence("Only this service is read; left out: {names}.", names=others))
+    if services[title].get("extends"):
+        said.append(Sentence("The service extends another, which is not read: what that one says is missing."))
+    if services[title].get("env_file") and "llama-server" in text:
+        said.append(Sentence("The service's env_file is not read: LLAMA_ARG_ variables there are missing."))
     return told(imported, *said)
 
 

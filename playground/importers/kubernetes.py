@@ -1,7 +1,8 @@
 """Kubernetes: containers of manifests, and the values of two Helm charts (vLLM production-stack, llm-d), as presets."""
 
+import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from playground.errors import PlaygroundError
@@ -34,14 +35,21 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
         return _production_stack(name, chart, keep_lossy)
     if "modelArtifacts" in chart:
         return _llm_d(name, chart, keep_lossy)
+    found: list[tuple[str, str]] = []
     for container in _containers(data):
         where = f"{name}: the command of container {str(container.get('name', '?'))[:60]}"
         words = [*words_of(container.get("command"), where), *words_of(container.get("args"), where)]
-        text = server_command(str(container.get("image", "")), [_plain(w) for w in words], _environment(container))
+        environment = _environment(container)
+        filled = [_filled(word, environment) for word in words]
+        text = server_command(str(container.get("image", "")), filled, environment)
         if text:
-            title = str(container.get("name", "?"))[:60]
-            imported = read_command(name, text, _files(data), keep_lossy=keep_lossy)
-            return told(imported, Sentence("Read from container {name}; the pod around it is left out.", name=title))
+            found.append((str(container.get("name", "?"))[:60], text))
+    if found:
+        title, text = found[0]
+        said = [Sentence("Read from container {name}; the pod around it is left out.", name=title)]
+        if others := ", ".join(other[:40] for other, _ in found[1:]):
+            said.append(Sentence("Only this container is read; left out: {names}.", names=others))
+        return told(read_command(name, text, _files(data), keep_lossy=keep_lossy), *said)
     raise PlaygroundError(
         Sentence("{name}: no container runs a server we know.", name=name),
         Sentence("Known are vLLM, SGLang, TensorRT-LLM and llama.cpp."),
@@ -132,6 +140,15 @@ def _llm_d(name: str, chart: dict[str, Any], keep_lossy: bool) -> Imported:
     words += words_of(first.get("args"), f"{name}: args of decode")
     imported = read_command(name, shlex.join(words), {}, keep_lossy=keep_lossy)
     return told(imported, Sentence("Read from the decode values of llm-d; what the chart adds is left out."))
+
+
+def _filled(text: str, environment: Mapping[str, str]) -> str:
+    """`$(NAME)` as the container's own `env` has it, as a pod fills it in; `$$` is one dollar."""
+    return re.sub(
+        r"\$\$|\$\(([\w.-]+)\)",
+        lambda match: "$" if match[0] == "$$" else environment.get(match[1], match[0]),
+        text,
+    )
 
 
 def _plain(text: str) -> str:

@@ -88,6 +88,12 @@ def _parsed(name: str, text: str) -> tuple[dict[str, Any], list[str], list[str]]
         kind = match[1].upper()
         if kind == "PARAMETER":
             key, _, rest = value.partition(" ")
+            if not key:
+                raise PlaygroundError(
+                    Sentence("{name}: a PARAMETER has no name.", name=name),
+                    Sentence("Write its name and value, or take the line out."),
+                    code="bad_config",
+                )
             if key.lower() == "stop":
                 stops.append(_unquoted(rest.strip()))
             elif key.lower() in raw:

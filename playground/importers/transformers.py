@@ -128,7 +128,7 @@ def _target(name: str, generate: ast.Call, loaded: dict[str, tuple[str, Any]], d
     others = [title for title in loaded if title != draft]
     if len(others) != 1:
         raise command.wrong(
-            f"{name}, line {generate.lineno}",
+            Sentence("{name}, line {line}", name=name, line=generate.lineno),
             Sentence("calls generate(...) of a model that no from_pretrained(...) here names"),
             Sentence("Paste the from_pretrained(...) of the target model with its name as text."),
         )

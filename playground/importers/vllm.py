@@ -38,7 +38,7 @@ from playground.importers._reading import (
 from playground.importers._text import in_words, name_from
 from playground.importers._values import refuse_absurd, refuse_variable, switch_of, text_of, underscored, without_value
 from playground.importers._vllm_upgrade import DROPPED, MOVED_INSIDE, Values, upgrade
-from playground.importers._yaml import parse_json
+from playground.importers._yaml import Located, parse_json
 from playground.sentence import Sentence
 
 TITLE = "vLLM"
@@ -210,12 +210,26 @@ def _length(value: Any) -> Any:
 
 
 def _speculation(name: str, spec: Values, raw: dict[str, Any]) -> Values:
-    read = checked_as(SpeculativeConfig, spec, name, _inside(raw, "speculative_config"), raw)
+    inner = _inside(raw, "speculative_config")
+    read = checked_as(SpeculativeConfig, spec, name, inner, _around(raw, spec))
     options = {key: value for key in METHOD_OPTIONS if (value := getattr(read, key)) is not None}
     out: Values = {"method": read.method, "model": read.model, "options": options}
     if read.num_speculative_tokens is not None:
         out["num_speculative_tokens"] = read.num_speculative_tokens
-    return located(out, _inside(raw, "speculative_config"), raw)
+    return located(out, inner, _around(raw, spec))
+
+
+def _around(raw: dict[str, Any], spec: Values) -> Located:
+    """Where what the file does not say inside speculative_config stands: at an old key outside, else at the whole.
+
+    Other keys outside may have the names of keys inside (model, quantization), and another meaning.
+    """
+    outside = {key.replace("-", "_"): line for key, line in getattr(raw, "lines", {}).items()}
+    whole = outside.get("speculative_config")
+    old = {new: outside[key] for key, new in ({"speculative_model": "model"} | MOVED_INSIDE).items() if key in outside}
+    found = Located(spec)
+    found.lines = (dict.fromkeys(spec, whole) if whole is not None else {}) | old
+    return found
 
 
 def _sampling(name: str, values: Values, raw: dict[str, Any], said: list[Sentence]) -> Values:

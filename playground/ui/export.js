@@ -150,7 +150,7 @@ function draw() {
     const facts = make("p", "e-facts", root);
     make("span", "", facts, W("versions")); make("b", "", facts, S(last.versions));
   }
-  if (last.command) code(root, W("command"), last.command);
+  if (last.command) code(root, W(last.losses.some((loss) => loss.level === "needs-input") ? "command.first" : "command"), last.command);
   files();
 }
 function consume() {

@@ -59,6 +59,13 @@ CHINESE: dict[str, str] = {
     "a server can only cap all requests (the vLLM export has that choice, cap_max_tokens); as a default {only}": (
         "服务器只能给所有请求设上限（vLLM 导出有此选项 cap_max_tokens）；作为默认值{only}"
     ),
+    (
+        "suffix_decoding_max_cached_requests is 0, as in the preset, so that every answer is drafted from itself "
+        "alone; a server gains by drafting from earlier answers too: vLLM's own default keeps {n} of them."
+    ): (
+        "suffix_decoding_max_cached_requests 与预设一样为 0，因此每个回答只从自身起草；"
+        "服务器若也从以前的回答起草会更快：vLLM 自己的默认值保留 {n} 个。"
+    ),
     "the server needs one more package: pip install {package}": "服务器还需要一个软件包：pip install {package}",
     "the preset leaves it open; {value}, vLLM's own, is written": "预设未指定；写入 vLLM 自己的默认值 {value}",
     "vLLM runs method {method} on its older model runner, which does not honour min_p while it speculates": (
@@ -91,8 +98,8 @@ CHINESE: dict[str, str] = {
         "for {placeholder}"
     ): ("服务器自己的镜像缺少 {package}：请用附带的 Dockerfile 构建并推送，再把 {placeholder} 换成您的镜像仓库"),
     (
-        "the preset's method is hybrid, which looks up first ({lookup}) and drafts by its model where nothing is found; "
-        "only the model's half is written: that changes the speed, not the output"
+        "the preset's method is hybrid, which looks up first ({lookup}) and drafts by its model where nothing is "
+        "found; only the model's half is written: that changes the speed, not the output"
     ): ("预设的方法为 hybrid：先查找（{lookup}），找不到时由模型起草；只写入模型这一半：影响速度，不影响输出"),
     "it belongs to the lookup, which is left out": "属于查找部分，未写入",
     "The model's name {name} holds characters that cannot be shown.": "模型名称 {name} 含有无法显示的字符。",

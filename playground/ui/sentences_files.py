@@ -129,7 +129,6 @@ CHINESE: dict[str, str] = {
     "gives {flag} twice": "重复给出 {flag}",
     "gives --{key} twice": "重复给出 --{key}",
     "gives --{key} whole and in parts": "--{key} 既整体给出又分项给出",
-    "the model": "模型",
     "{text} is no `key = value`": "{text} 不是 `key = value`",
     "Correct the line.": "请更正该行。",
     "{key} is given twice": "{key} 重复给出",
@@ -179,6 +178,12 @@ CHINESE: dict[str, str] = {
     "opens a list in brackets and does not close it": "打开了括号列表而没有关闭",
     "Check its brackets.": "请检查括号。",
     "names two models, {first} and {second}": "指明了两个模型：{first} 与 {second}",
+    "{path}: nobody of that name has a home here.": "{path}：此处没有该用户的主目录。",
+    "Write the whole path, or ./ in front of a name that begins with ~.": (
+        "请写完整路径；若名称以 ~ 开头，请在前面加 ./。"
+    ),
+    "{name}: a PARAMETER has no name.": "{name}：有一个 PARAMETER 没有名称。",
+    "Write its name and value, or take the line out.": "请写出名称与值，或删去该行。",
     "{where}: must be text, or a list of texts.": "{where}：须为文本或文本列表。",
     "Write one word of the command in each line.": "请每行写命令的一个词。",
     "{place}: is {value}, but {other} is {held}.": "{place}：为 {value}，而 {other} 为 {held}。",
@@ -227,7 +232,9 @@ CHINESE: dict[str, str] = {
     "The files cannot be written to {folder}: {why}.": "无法将文件写入 {folder}：{why}。",
     "Choose another folder with --out.": "请用 --out 另选文件夹。",
     "Choose another folder or name with --out.": "请用 --out 另选文件夹或名称。",
-    "Choose another folder or name, or overwrite them (--overwrite).": "请另选文件夹或名称，或覆盖它们（--overwrite）。",
+    "Choose another folder or name, or overwrite them (--overwrite).": (
+        "请另选文件夹或名称，或覆盖它们（--overwrite）。"
+    ),
     "{path} is there and is no file.": "{path} 已存在，但不是文件。",
     "{path} cannot be compared with: {why}.": "无法与 {path} 比较：{why}。",
     "{path} cannot be read as a zip: {why}.": "无法将 {path} 按 zip 读取：{why}。",

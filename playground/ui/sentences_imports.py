@@ -59,6 +59,13 @@ CHINESE: dict[str, str] = {
         "未给出方法：取 ngram，因为有查找范围而没有草稿模型。"
     ),
     "Read from the command of service {name}; its container is left out.": "读自服务 {name} 的命令；容器部分略去。",
+    "Only this container is read; left out: {names}.": "只读取这个容器；略去：{names}。",
+    "The service extends another, which is not read: what that one says is missing.": (
+        "该服务扩展了另一个服务，后者未被读取：其中的内容缺失。"
+    ),
+    "The service's env_file is not read: LLAMA_ARG_ variables there are missing.": (
+        "未读取该服务的 env_file：其中的 LLAMA_ARG_ 变量缺失。"
+    ),
     "Only this service is read; left out: {names}.": "只读取这个服务；略去：{names}。",
     "Read from the values of production-stack; what the chart adds is left out.": (
         "读自 production-stack 的 values；chart 另加的部分略去。"

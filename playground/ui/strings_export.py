@@ -28,6 +28,10 @@ STRINGS: dict[str, dict[str, str]] = {
     "shell.export.outcome.running": {"en": "running …", "zh-CN": "运行中……"},
     "shell.export.run.B": {"en": "Check now", "zh-CN": "现在校验"},
     "shell.export.run.C": {"en": "Start it once (minutes)", "zh-CN": "试启动一次（数分钟）"},
+    "shell.export.command.first": {
+        "en": "First settle what needs your input, then start it with",
+        "zh-CN": "请先处理需要您填写的内容，然后用此命令启动",
+    },
     "shell.export.zip": {"en": "Download all (zip)", "zh-CN": "全部下载（zip）"},
     "shell.export.files": {"en": "Files", "zh-CN": "文件"},
     "shell.export.changes": {"en": "Changes", "zh-CN": "变化"},

@@ -4,6 +4,8 @@
 #   engine (approximated): the preset is for the embedded engine; vLLM's own kernels and scheduler have other
 #     speeds, and may decide a near-tie between two tokens otherwise.
 #   speculation.method (needs-input): the server needs one more package: pip install arctic-inference==0.1.1.
+# suffix_decoding_max_cached_requests is 0, as in the preset, so that every answer is drafted from itself alone;
+#   a server gains by drafting from earlier answers too: vLLM's own default keeps 10000 of them.
 from vllm import LLM, SamplingParams
 
 

@@ -7,6 +7,8 @@
 #   sampling.max_tokens (dropped): a server can only cap all requests (the vLLM export has that choice,
 #     cap_max_tokens); as a default it can only be sent with each request, as the request file does.
 #   speculation.method (needs-input): the server needs one more package: pip install arctic-inference==0.1.1.
+# suffix_decoding_max_cached_requests is 0, as in the preset, so that every answer is drafted from itself alone;
+#   a server gains by drafting from earlier answers too: vLLM's own default keeps 10000 of them.
 vllm serve org/model \
   --dtype bfloat16 \
   --seed 0 \
