@@ -25,6 +25,8 @@ from tests.test_import_vllm import said, spec_of
         "--speculative-num-steps 4 --speculative-eagle-topk 1 --speculative-num-draft-tokens 5 --tp 2",
         "HF_HOME=/x sglang serve a/b --speculative-algorithm eagle3 --speculative-draft-model-path=c/d \\\n"
         "  --speculative-num-steps 4 --speculative-eagle-topk 1 --speculative-num-draft-tokens 5 --tp-size 2",
+        "python -m sglang.launch_server --model-p a/b --speculative-algo EAGLE3 --speculative-draft-model-p=c/d "
+        "--speculative-num-s 4 --speculative-eagle 1 --speculative-num-d 5 --tp 2",
         "model-path: a/b\nspeculative-algorithm: EAGLE3\nspeculative-draft-model-path: c/d\nspeculative-num-steps: 4\n"
         "speculative-eagle-topk: 1\nspeculative-num-draft-tokens: 5\ntp-size: 2\n",
         "docker run --gpus all lmsysorg/sglang:v0.5 python -m sglang.launch_server --model a/b --tp 2 "

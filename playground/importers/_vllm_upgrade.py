@@ -50,6 +50,8 @@ DROPPED_INSIDE = {
     "speculative_token_tree": DROPPED["speculative_token_tree"],
 }
 NGRAM_NAMES = ("[ngram]", "ngram")
+OLD_SHORTEST = 1
+"""ngram_prompt_lookup_min of vLLM 0.6 and 0.7 where it was left open; prompt_lookup_min today is the longest's."""
 TREE_DEPTH, MAX_K = 24, 64
 """vLLM's default of suffix_decoding_max_tree_depth, which is k where that is open; the largest k of a preset."""
 
@@ -65,11 +67,15 @@ def upgrade(name: str, values: Values, *, keep_lossy: bool = False) -> tuple[Val
     inner = _inside(name, values.pop("speculative_config", None))
     _lossy(name, values, inner, keep_lossy)
     _drop(values, DROPPED, said)
+    looked_up = values.get("speculative_model") in NGRAM_NAMES
     if "speculative_model" in values:
         _speculative_model(name, values.pop("speculative_model"), inner, said)
     for old, new in MOVED_INSIDE.items():
         if old in values:
             _move(name, values.pop(old), old, new, inner, said)
+    if looked_up and "prompt_lookup_max" in inner and "prompt_lookup_min" not in inner:
+        inner["prompt_lookup_min"] = OLD_SHORTEST
+        said.append(Sentence("prompt_lookup_min is not given: {n}, the default then, is written out.", n=OLD_SHORTEST))
     if inner:
         _drop(inner, DROPPED_INSIDE, said)
         _synthetic(name, inner, keep_lossy, said)
@@ -197,9 +203,12 @@ def _method(name: str, inner: Values, said: list[Sentence]) -> None:
             said.append(
                 Sentence("No method was given: ngram is taken, since there is a lookup range and no draft model.")
             )
+    elif method in NGRAM_NAMES and method != "ngram":
+        inner["method"] = "ngram"
+        said.append(Sentence("method {method} is now {new}.", method=method, new="ngram"))
     elif isinstance(method, str) and method.endswith("_mtp"):
         inner["method"] = "mtp"
-        said.append(Sentence("method {method} is now mtp.", method=method))
+        said.append(Sentence("method {method} is now {new}.", method=method, new="mtp"))
 
 
 def _lookup(inner: Values, said: list[Sentence]) -> None:

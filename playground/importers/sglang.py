@@ -64,7 +64,10 @@ _SERVER = {
     "speculative_draft_window_size", "speculative_ngram_min_bfs_breadth", "skip_server_warmup",
 }  # fmt: skip
 _METHODS = {name: method for method, name in ALGORITHMS.items()} | {"FROZEN_KV_MTP": "mtp"}
-_OWN = {"speculative_algorithm", "speculative_num_steps", "speculative_eagle_topk", "model_path", "sampling_defaults"}
+_OWN = {
+    "speculative_algorithm", "speculative_num_steps", "speculative_eagle_topk", "speculative_num_draft_tokens",
+    "speculative_draft_model_path", "model_path", "sampling_defaults",
+}  # fmt: skip
 
 
 _ALONE = {"speculative_use_block_verification", "speculative_use_rejection_sampling", "speculative_adaptive"}
@@ -109,7 +112,8 @@ def _arguments(name: str, text: str) -> Values:
         raise command.wrong(name, Sentence("holds no sglang command"), Sentence("Paste the whole command."))
     found: Values = {}
     most = command.most_values(_KNOWN, alone=_ALONE)
-    for flag, value in command.flags(command.one_command(words, start), most=most):
+    whole = [_whole(word) for word in command.one_command(words, start)]
+    for flag, value in command.flags(whole, most=most):
         key = SHORT.get(flag, command.plain(flag))
         if not flag:
             command.put_positional(name, found, "model_path", str(value))
@@ -118,6 +122,15 @@ def _arguments(name: str, text: str) -> Values:
             raise command.wrong(name, Sentence("gives {flag} twice", flag=flag), Sentence("Keep one of them."))
         found[key] = value
     return found
+
+
+def _whole(word: str) -> str:
+    """A word of the command; SGLang's parser takes a flag's beginning that fits one flag only, so it is filled up."""
+    flag, equals, value = word.partition("=")
+    fitting = [known for known in _KNOWN if known.startswith(command.plain(flag))]
+    if not flag.startswith("--") or command.plain(flag) in _KNOWN or len(fitting) != 1:
+        return word
+    return "--" + fitting[0].replace("_", "-") + equals + value
 
 
 def _config(reading: Reading) -> Values:

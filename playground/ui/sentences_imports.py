@@ -49,7 +49,7 @@ CHINESE: dict[str, str] = {
     "{old} is now {new} of speculative_config (since vLLM 0.8).": (
         "{old} 现为 speculative_config 的 {new}（自 vLLM 0.8）。"
     ),
-    "method {method} is now mtp.": "方法 {method} 现为 mtp。",
+    "method {method} is now {new}.": "方法 {method} 现为 {new}。",
     "method {method} ignores it": "方法 {method} 不理会它",
     "{key} changed the output; that is not carried over.": "{key} 会改变输出；此效果不予保留。",
     "No method was given: draft_model is taken; name it if the draft is an EAGLE, Medusa or MTP head.": (
@@ -101,6 +101,9 @@ CHINESE: dict[str, str] = {
     ),
     "Its samplers apply the temperature last; here it comes before top-k, top-p and min-p.": (
         "那里的采样器最后才用温度；此处温度先于 top-k、top-p 与 min-p。"
+    ),
+    "prompt_lookup_min is not given: {n}, the default then, is written out.": (
+        "未给出 prompt_lookup_min：写出当时的默认值 {n}。"
     ),
     "spec-draft-n-max is not given: {k}, the default then, is written out.": (
         "未给出 spec-draft-n-max：写明当时的默认值 {k}。"
