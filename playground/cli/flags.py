@@ -77,7 +77,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         title = f"options of the {kind} {owner}"
         group = groups.setdefault(title, None) or parser.add_argument_group(title)
         groups[title] = group
-        add_field(group, name, model.model_fields[name], more=", ".join(f"also {o}" for _, o, _ in owners[1:]))
+        others = ", ".join(other for _, other, _ in owners[1:])
+        add_field(group, name, model.model_fields[name], more=f"also of {others}" if others else "")
 
 
 def config_from(args: argparse.Namespace, settings: Settings) -> RunConfig:
