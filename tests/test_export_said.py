@@ -21,7 +21,7 @@ from playground.exporters import Loss, _verdict
 from playground.exporters._llama_schema import unescaped
 from playground.exporters.preset import preset_yaml
 from playground.ui.export_tab import view
-from tests._presets import BASELINE, DRAFT_MODEL, SUFFIX
+from tests._presets import BASELINE, DRAFT_MODEL, NGRAM, SUFFIX
 from tests.test_export_vllm import losses, of, with_
 
 UNSURE = with_(DRAFT_MODEL, engine="embedded", options={"draft_p_min": 0.6}, temperature=0.0)
@@ -263,3 +263,58 @@ def test_a_refusal_names_the_method_that_the_preset_has(target: str) -> None:
     hybrid = with_(UNSURE, method="hybrid", model="org/draft", options={})
     with pytest.raises(PlaygroundError, match="cannot draft by hybrid"):
         export_preset(hybrid, target)
+
+
+def test_more_than_the_tokens_of_a_step_is_no_gain() -> None:
+    said = " ".join(export_preset(measured(speedup=1.32, tokens_per_step=1.093, num_draft_tokens=15), "vllm").notes)
+    assert "A step gave 1.09 tokens, and speculation can gain no more than that" in said
+    assert "A step" not in " ".join(export_preset(measured(speedup=1.32, tokens_per_step=1.4), "vllm").notes)
+
+
+@pytest.mark.parametrize("target", ["docker", "kubernetes"])
+def test_devices_that_nothing_uses_are_said(target: str) -> None:
+    assert "the others stay idle" in " ".join(export_preset(NGRAM, target, {"devices": 2}).notes)
+    assert not export_preset(NGRAM, target, {"devices": 1}).notes
+
+
+def test_evidence_has_units_and_no_more_digits_than_were_measured() -> None:
+    preset = measured(speedup=1.5, tpot=0.0285912, baseline_ttft=0.5, acceptance_by_position=[0.1234567890123, None])
+    words = " ".join(of(export_preset(preset, "vllm"), ".vllm.yaml").replace("#", "").split())
+    for said in ("speedup = 1.5×", "tpot = 0.02859 s", "baseline_ttft = 0.5 s", "= [0.1235, n/a]"):
+        assert said in words
+
+
+def test_a_long_description_is_wrapped() -> None:
+    preset = NGRAM.model_copy(update={"description": "A long word and another. " * 12})
+    assert max(map(len, of(export_preset(preset, "vllm"), ".vllm.yaml").splitlines())) <= 120
+
+
+def test_a_service_cannot_set_the_servers_own_variables() -> None:
+    """A Service named vllm would set VLLM_PORT in each pod of its namespace."""
+    documents = yaml.safe_load_all(of(export_preset(NGRAM.model_copy(update={"name": "vllm"}), "kubernetes"), ".yaml"))
+    [deployment] = [document for document in documents if document["kind"] == "Deployment"]
+    assert deployment["spec"]["template"]["spec"]["enableServiceLinks"] is False
+
+
+def test_ollama_without_speculation_names_no_setting_of_it() -> None:
+    assert "PARAMETER draft_num_predict" not in of(export_preset(BASELINE, "ollama"), "Modelfile")
+
+
+@pytest.mark.parametrize("target", ["llama_cpp", "tensorrt_llm", "sglang", "transformers"])
+def test_a_way_to_judge_drafts_that_no_server_has_is_lost_and_said(target: str) -> None:
+    preset = with_(DRAFT_MODEL, options={"rejection_sample_method": "synthetic"}, temperature=0.0)
+    assert "speculation.options.rejection_sample_method" in losses(export_preset(preset, target))
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--out", ""], "--out is empty"),
+        (["--model-as", " "], "--model-as is empty"),
+        (["--option", "dialect=1.2", "--option", "dialect=1.3+"], "--option dialect is given twice"),
+        (["--out", "~nobody-here/x"], "nobody of that name has a home here"),
+    ],
+)
+def test_what_a_flag_does_not_say_is_refused(flags: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", "--preset", "default", "--to", "tensorrt_llm", *flags]) == 2
+    assert words in capsys.readouterr().err

@@ -38,7 +38,7 @@ def trtllm(preset: Preset, **options: Any) -> dict[str, Any]:
 def sglang(preset: Preset) -> dict[str, Any]:
     data = yaml.safe_load(of(export_preset(preset, "sglang"), ".sglang.yaml"))
     assert isinstance(data, dict)
-    return data
+    return data | {"preferred-sampling-params": json.loads(data["preferred-sampling-params"])}
 
 
 def ini(export: Export) -> dict[str, str]:

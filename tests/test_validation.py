@@ -126,8 +126,9 @@ class TestVllm:
         assert outcomes[: len(texts)] == ["passed"] * len(texts), found
         assert outcomes[len(texts) :] == ["refused"] * len(REFUSED), found[len(texts) :]
 
-    def test_it_takes_the_command_in_a_compose_file(self) -> None:
-        found = check(export_preset(NGRAM, "docker"), "docker", "B")[0]
+    @pytest.mark.parametrize("target", ["docker", "kubernetes"])
+    def test_it_takes_the_command_in_a_container(self, target: str) -> None:
+        found = check(export_preset(NGRAM, target), target, "B")[0]
         assert found.outcome == "passed", found
 
     @pytest.mark.real

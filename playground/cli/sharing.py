@@ -47,10 +47,9 @@ def add_export_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model-as",
         metavar="MODEL",
-        default="",
         help="the target's name or path where the server runs (a hub id, ...)",
     )
-    parser.add_argument("--draft-as", metavar="MODEL", default="", help="the same for the draft model")
+    parser.add_argument("--draft-as", metavar="MODEL", help="the same for the draft model")
     parser.add_argument("--overwrite", action="store_true", help="replace files that are there")
     parser.add_argument("--diff", action="store_true", help="show what differs from the files in --out; write nothing")
     parser.add_argument(
@@ -78,13 +77,13 @@ def export(args: argparse.Namespace, out: Output) -> int:
     preset = _measured(args.run, args.name) if args.run else load_preset(args.preset, load_settings())
     if args.name and not args.run:
         preset = _named(preset, args.name)
-    options = dict(pair_of(option) for option in args.option)
-    done = export_preset(preset, args.to, options, model_as=args.model_as, draft_as=args.draft_as)
+    model_as, draft_as, folder = (_said(args, name) for name in ("model_as", "draft_as", "out"))
+    done = export_preset(preset, args.to, _options(args.option), model_as=model_as, draft_as=draft_as)
     checks = [one for tier in TIERS if tier <= args.check for one in check(done, args.to, tier)]
-    difference = changes(_before(done, args.out), done) if args.diff else None
-    written = write_export(done, Path(args.out), overwrite=args.overwrite) if args.out and not args.diff else []
+    difference = changes(_before(done, folder), done) if args.diff else None
+    written = write_export(done, user_path(folder), overwrite=args.overwrite) if folder and not args.diff else []
     if not out.as_json:
-        named = {field for field, name in (("target", args.model_as), ("speculation.model", args.draft_as)) if name}
+        named = {field for field, name in (("target", model_as), ("speculation.model", draft_as)) if name}
         _show_export(done, checks, written, difference, named, out)
     more = {} if difference is None else {"diff": difference}
     told = {"checks": [asdict(one) for one in checks], "written": [str(path) for path in written]}
@@ -92,11 +91,30 @@ def export(args: argparse.Namespace, out: Output) -> int:
     return FAILED if any(one.outcome == "refused" for one in checks) else OK
 
 
+def _said(args: argparse.Namespace, name: str) -> str:
+    """What a flag says; "" where it is not there. Raises PlaygroundError for an empty one, as of an unset variable."""
+    value = getattr(args, name)
+    if value is not None and not value.strip():
+        flag = "--" + name.replace("_", "-")
+        raise PlaygroundError(f"{flag} is empty.", "Write its value, or leave it out.")
+    return value or ""
+
+
+def _options(pairs: list[str]) -> dict[str, str]:
+    """Raises PlaygroundError where one is given twice."""
+    found: dict[str, str] = {}
+    for key, value in map(pair_of, pairs):
+        if key in found and found[key] != value:
+            raise PlaygroundError(f"--option {key} is given twice, as {found[key]} and as {value}.", "Keep one.")
+        found[key] = value
+    return found
+
+
 def _before(done: Export, path: str | None) -> dict[str, str]:
     """The texts that an earlier export left there."""
     if not path:
         raise PlaygroundError("--diff compares with files of an earlier export.", "Name their folder or zip by --out.")
-    return files_there(done, Path(path))
+    return files_there(done, user_path(path))
 
 
 def add_import_flags(parser: argparse.ArgumentParser) -> None:

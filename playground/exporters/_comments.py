@@ -28,7 +28,7 @@ def evidence_block(preset: Preset) -> Iterator[str]:
         ("versions", evidence.versions),
     ):
         if values:
-            said = "; ".join(f"{one_line(key)} = {_shown(value)}" for key, value in values.items())
+            said = "; ".join(f"{one_line(key)} = {_shown(value)}{_unit(key, value)}" for key, value in values.items())
             yield from _lines(f"{title}: {said}", "  ", "    ")
 
 
@@ -64,9 +64,20 @@ def _lines(text: str, first: str, more: str) -> list[str]:
     )
 
 
+_UNITS = {"tpot": " s", "ttft": " s", "tokens_per_second": " tok/s", "joules_per_token": " J", "speedup": "×"}
+
+
+def _unit(key: str, value: Any) -> str:
+    """As the metrics have it, of which exporters do not know more than names."""
+    known = isinstance(value, int | float) and not isinstance(value, bool)
+    return _UNITS.get(key.removeprefix("baseline_").removeprefix("predicted_"), "") if known else ""
+
+
 def _shown(value: Any) -> str:
     if value is None:
         return "n/a"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_shown, value)) + "]"
     if isinstance(value, float):
         return f"{value:.4g}"
     return one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))

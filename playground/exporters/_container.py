@@ -1,5 +1,6 @@
 """What the container exporters share: which server goes inside, and how many devices one copy needs."""
 
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -45,6 +46,13 @@ def inside(preset: Preset, options: ContainerOptions) -> Server:
             Sentence("Reserve as many as the parallel sizes need, or lower those."),
             code="bad_config",
         )
+    if options.devices is not None and options.devices > server.devices:
+        idle = Sentence(
+            "{given} GPUs are reserved, and the parallel sizes use {needed}: the others stay idle.",
+            given=options.devices,
+            needed=server.devices,
+        )
+        return replace(server, notes=(*server.notes, idle))
     return server
 
 

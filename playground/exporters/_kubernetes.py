@@ -42,7 +42,12 @@ def plain(preset: Preset, server: Server, count: int) -> list[dict[str, Any]]:
         "livenessProbe": probe | {"failureThreshold": 6},
         "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}],
     }
-    pod: dict[str, Any] = {"containers": [container], "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory"}}]}
+    pod: dict[str, Any] = {
+        # Else a Service named vllm sets VLLM_PORT in every pod, to an address, and vLLM takes it for its own setting.
+        "enableServiceLinks": False,
+        "containers": [container],
+        "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory"}}],
+    }
     documents: list[dict[str, Any]] = []
     if fetches(preset, server):
         documents.append(_claim(name))

@@ -111,7 +111,7 @@ class Ledger:
         """Whether a server has nothing to do for this field: what is open or off, or what it does by itself."""
         value = value_of(self.config, name)
         if name == "speculation.options.rejection_sample_method" and self.config.sampling.greedy:
-            return True  # how a draft is judged by its law; at temperature 0 it has none
+            return value in ("standard", "block")  # how a draft is judged by its law; at temperature 0 it has none
         off = value is False and name.startswith("speculation.options.")
         return value is None or off or (name in NEUTRAL and bool(value == NEUTRAL[name]))
 

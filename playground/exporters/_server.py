@@ -58,7 +58,8 @@ class Server:
 def head(preset: Preset, versions: str, losses: Iterable[Loss], mark: str = "#", notes: Iterable[str] = ()) -> str:
     """The comment that opens every file: what it is, what was measured, what could not be said, what else to know."""
     title = f"{preset.name}, for {versions}. Exported by Draftboard."
-    parts = [title, preset.description, *evidence_block(preset), *losses_block(losses), *wrapped(notes)]
+    about = wrapped(preset.description.splitlines())
+    parts = [title, *about, *evidence_block(preset), *losses_block(losses), *wrapped(notes)]
     text = "".join(comment(part) for part in parts if part)
     return text if mark == "#" else "".join(mark + line[1:] + "\n" for line in text.splitlines())
 

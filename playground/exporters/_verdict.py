@@ -12,6 +12,9 @@ from playground.sentence import Sentence
 BUSY = 0.1
 """As in the metrics, which exporters do not know."""
 
+ALIKE = 1.05
+"""A speed-up above the tokens per step by more than this is not the measurement's ordinary scatter."""
+
 EVEN = 0.005
 """A speed-up this near to 1 is neither."""
 
@@ -44,8 +47,16 @@ def _outcome(preset: Preset, evidence: Evidence) -> Iterator[Sentence]:
 
 
 def _doubts(preset: Preset, evidence: Evidence) -> Iterator[Sentence]:
+    speedup, tokens = number(evidence, "speedup"), number(evidence, "tokens_per_step")
     if preset.config.speculation is not None and number(evidence, "num_draft_tokens") == 0:
         yield Sentence("Nothing was drafted: this speed says nothing of speculation.")
+    elif speedup is not None and tokens is not None and speedup > tokens * ALIKE:
+        yield Sentence(
+            "A step gave {tokens} tokens, and speculation can gain no more than that: the rest of the {speedup}× is "
+            "noise. Measure again.",
+            tokens=f"{tokens:.2f}",
+            speedup=f"{speedup:.2f}",
+        )
     waits = [number(evidence, name) for name in ("processor_wait", "baseline_processor_wait")]
     if (wait := max((wait for wait in waits if wait is not None), default=0.0)) > BUSY:
         yield Sentence(

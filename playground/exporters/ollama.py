@@ -96,7 +96,7 @@ def _sampling(books: Ledger) -> None:
 
 def _speculation(spec: Speculation | None, books: Ledger) -> None:
     if spec is None:
-        books.put("speculation", 0, "draft_num_predict")
+        books.say("speculation", "no draft_num_predict")
         return
     if method_of(spec) != "mtp":
         what = Sentence("names no draft model") if spec.model else Sentence("has no such method")

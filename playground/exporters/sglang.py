@@ -1,5 +1,6 @@
 """SGLang: the YAML of `--config` (keys with dashes), the same as a command line, and a request with the rest."""
 
+import json
 import shlex
 
 import yaml
@@ -18,7 +19,7 @@ from playground.exporters._ledger import (
 )
 from playground.exporters._server import Server, flags, head, request, server_export, shell
 from playground.exporters._sglang_schema import ALGORITHMS, CHAINS, REJECTION, VERSIONS, WITH_MODEL, Serve, written
-from playground.exporters._yaml import to_yaml
+from playground.exporters._yaml import WIDE, to_yaml
 from playground.sentence import Sentence
 
 TITLE = "SGLang"
@@ -30,6 +31,7 @@ PROGRAM = ("python3", "-m", "sglang.launch_server")
 RUNNING = 48
 """What SGLang itself falls back to while it speculates; written, since without speculation it is another."""
 
+_PREFERRED = "preferred-sampling-params"
 _RELATIVES = {
     "max_num_batched_tokens": "chunked-prefill-size",
     "kv_cache_dtype": "speculative-draft-kv-cache-dtype",
@@ -43,8 +45,11 @@ def export(preset: Preset) -> Export:
     """See `Exporter`. Raises PlaygroundError where SGLang cannot run the preset at all."""
     made = server(preset)
     opening, stem = head(preset, VERSIONS, made.losses), preset.name
-    text = opening + to_yaml(_serve(preset)[0])
-    assert yaml.safe_load(text) == _serve(preset)[0], "the file says something else"
+    serve = _serve(preset)[0]
+    # As text: SGLang's own reader of the file makes `{'a': 1}` of a mapping in some versions, which is no JSON.
+    serve[_PREFERRED] = json.dumps(serve[_PREFERRED])
+    text = opening + to_yaml(serve, width=WIDE)
+    assert yaml.safe_load(text) == serve, "the file says something else"
     files = {
         f"{stem}.sglang.yaml": text,
         f"{stem}.sglang.sh": shell(PROGRAM, made.arguments, opening),

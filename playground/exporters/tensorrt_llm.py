@@ -231,7 +231,7 @@ def _ngram(spec: Speculation, books: Ledger) -> None:
     else:
         books.put("speculation.options.prompt_lookup_max", longest, f"{key}.max_matching_ngram_size")
     oldest = spec.options.get("match", "earliest") == "earliest"
-    books.values[key] |= {"is_keep_all": True, "is_use_oldest": oldest, "is_public_pool": True}
+    books.values[key] |= {"is_keep_all": True, "is_use_oldest": oldest, "is_public_pool": False}
     if "match" in spec.options:
         books.say("speculation.options.match", f"{key}.is_use_oldest")
     if spec.options.get("prompt_lookup_min") is not None:
@@ -240,11 +240,6 @@ def _ngram(spec: Speculation, books: Ledger) -> None:
             "dropped",
             Sentence("NGram matches down to one token; it has no minimum"),
         )
-    books.lose(
-        "speculation.method",
-        "approximated",
-        Sentence("NGram looks up in a pool that all requests share, not only in the prompt: acceptance differs"),
-    )
 
 
 def _relaxed(books: Ledger) -> None:

@@ -6,6 +6,9 @@ CHINESE: dict[str, str] = {
     "the real program's own parser": "该程序自己的解析器",
     "our schema is its parser": "解析它的就是本项目的规则",
     "no parser of it runs on this machine": "本机没有可运行的解析器",
+    "the chart puts the command together: export for vLLM to check its settings": (
+        "命令由 chart 拼成：请导出为 vLLM 以校验其设置"
+    ),
     "inside is another server: export it by itself to check it": "其中是另一种服务器：请单独导出它再校验",
     "{program} cannot be run here: {why}": "本机无法运行 {program}：{why}",
     "it did not start": "没有启动",

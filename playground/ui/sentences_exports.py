@@ -16,6 +16,13 @@ CHINESE: dict[str, str] = {
     "The run's own counts do not agree: it is not valid.": "该运行自身的计数不一致：结果无效。",
     "The answers with and without speculation were not the same.": "用与不用推测解码的回答不相同。",
     "The run was stopped before its end.": "该运行在结束前被停止。",
+    (
+        "A step gave {tokens} tokens, and speculation can gain no more than that: the rest of the {speedup}× is "
+        "noise. Measure again."
+    ): ("每步得到 {tokens} 个词元，推测解码的加速不可能超过它：{speedup}× 中其余部分是噪声。请重新测量。"),
+    "{given} GPUs are reserved, and the parallel sizes use {needed}: the others stay idle.": (
+        "预留了 {given} 个 GPU，而并行设置只用 {needed} 个：其余的闲置。"
+    ),
     "it can only be sent with each request, as the request file does": "只能随每个请求发送，见请求文件",
     "a server has no default for it: {only}": "服务器没有它的默认值：{only}",
     "{system} has no such setting": "{system} 没有这项设置",
@@ -177,9 +184,6 @@ CHINESE: dict[str, str] = {
     "accepts tokens that the target would not choose": "会接受目标模型不会选的词元",
     "TensorRT-LLM reads no GGUF: name a safetensors model in its place": (
         "TensorRT-LLM 不读 GGUF：请改填一个 safetensors 模型"
-    ),
-    "NGram looks up in a pool that all requests share, not only in the prompt: acceptance differs": (
-        "NGram 在所有请求共享的池中查找，而不只在提示词中：接受率不同"
     ),
     (
         "{share:g} was a share of the whole GPU; here the share is of what is left beside the weights, and its own "

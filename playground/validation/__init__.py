@@ -70,11 +70,18 @@ def check(export: Export, target: str, tier: Tier) -> list[Check]:
 def _parsers() -> dict[str, Callable[[Export], Check]]:
     from playground.validation import llama_cpp, sglang, vllm
 
-    return {"vllm": vllm.parse, "sglang": sglang.parse, "llama_cpp": llama_cpp.parse, "docker": vllm.parse_compose}
+    return {
+        "vllm": vllm.parse,
+        "sglang": sglang.parse,
+        "llama_cpp": llama_cpp.parse,
+        "docker": vllm.parse_container,
+        "kubernetes": vllm.parse_container,
+    }
 
 
 _VLLM_ONLY = Sentence("made for vLLM only")
-_PROGRAMS = {"vllm": "vLLM", "sglang": "SGLang", "llama_cpp": "llama-server", "docker": "vLLM"}
+_CONTAINERS = ("docker", "kubernetes")
+_PROGRAMS = {"vllm": "vLLM", "sglang": "SGLang", "llama_cpp": "llama-server"} | dict.fromkeys(_CONTAINERS, "vLLM")
 
 
 def _no_parser(export: Export, target: str) -> Sentence | None:
@@ -85,7 +92,9 @@ def _no_parser(export: Export, target: str) -> Sentence | None:
         return Sentence("our schema is its parser")
     if target not in _PROGRAMS:
         return Sentence("no parser of it runs on this machine")
-    if target == "docker" and vllm.arguments_in(export) is None:
+    if target in _CONTAINERS and vllm.arguments_in(export) is None:
+        if any(name.endswith(".values.yaml") for name in export.files):
+            return Sentence("the chart puts the command together: export for vLLM to check its settings")
         return Sentence("inside is another server: export it by itself to check it")
-    there = {"vllm": vllm.python, "docker": vllm.python, "sglang": sglang.python, "llama_cpp": llama_cpp.binary}
-    return None if there[target]() else not_installed(_PROGRAMS[target])
+    there = {"sglang": sglang.python, "llama_cpp": llama_cpp.binary}
+    return None if there.get(target, vllm.python)() else not_installed(_PROGRAMS[target])

@@ -44,15 +44,25 @@ def parse_arguments(cases: list[list[str]]) -> list[Check]:
     return asked(found, "_vllm_child.py", cases, "vLLM", environment=environment)
 
 
-def parse_compose(export: Export) -> Check:
-    """Of the command inside a compose file; see `arguments_in`."""
+def parse_container(export: Export) -> Check:
+    """Of the command inside a compose file or a pod; see `arguments_in`."""
     arguments = arguments_in(export)
     assert arguments is not None
     return parse_arguments([arguments])[0]
 
 
 def arguments_in(export: Export) -> list[str] | None:
-    """What vLLM is told in a compose file of ours; None where another server runs in it."""
-    service = next(iter(yaml.safe_load(export.files["compose.yaml"])["services"].values()))
-    words = [word.replace("$$", "$") for word in service["command"]]
-    return words[1:] if service["entrypoint"] == ["vllm"] and words[:1] == ["serve"] else None
+    """What vLLM is told in a compose file or a pod of ours; None where another server runs in it, or a chart's
+    templates put the command together."""
+    if text := export.files.get("compose.yaml"):
+        service = next(iter(yaml.safe_load(text)["services"].values()))
+        words = [*service["entrypoint"], *service["command"]]
+    else:
+        text = next((text for name, text in export.files.items() if name.endswith(".k8s.yaml")), "")
+        pods = [document for document in yaml.safe_load_all(text) if document and document["kind"] == "Deployment"]
+        if not pods:
+            return None
+        container = pods[0]["spec"]["template"]["spec"]["containers"][0]
+        words = [*container["command"], *container["args"]]
+    words = [word.replace("$$", "$") for word in words]
+    return words[2:] if words[:2] == ["vllm", "serve"] else None

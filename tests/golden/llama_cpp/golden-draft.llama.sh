@@ -4,7 +4,7 @@
 # model: this line must stay a comment
 # Measured 1.87×: faster with speculation than without.
 # Measured 2026-11-29, runs: 01J0BASE, 01J0SPEC.
-#   metrics: speedup = 1.871; draft_acceptance_rate = 0.713; acceptance_by_position = [0.9, 0.6, null]
+#   metrics: speedup = 1.871×; draft_acceptance_rate = 0.713; acceptance_by_position = [0.9, 0.6, n/a]
 #   hardware: device = 4x NVIDIA H200
 #   versions: vllm = 0.32.0
 # Not carried over as it is:

@@ -6,8 +6,6 @@
 #     other speeds, and may decide a near-tie between two tokens otherwise.
 #   target (needs-input): “smollm2-135m” is only a name here: name the model's folder or hub id on the server.
 #   speculation.options.prompt_lookup_min (dropped): NGram matches down to one token; it has no minimum.
-#   speculation.method (approximated): NGram looks up in a pool that all requests share, not only in the prompt:
-#     acceptance differs.
 #   sampling.temperature (approximated): above 0 a draft token is kept only if the target samples the very same
 #     one: the law of the output is the same, but fewer are accepted than by rejection sampling; the temperature
 #     itself: it can only be sent with each request, as the request file does.
