@@ -33,6 +33,7 @@ DEFAULT = "default"
 """What the page opens with and the command line starts from."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_LONGEST_NAME = 64
 _SUFFIXES = (".yaml", ".yml")
 
 
@@ -107,6 +108,15 @@ def save_preset(preset: Preset, settings: Settings, overwrite: bool = False) -> 
             code="unwritable",
         ) from None
     return path
+
+
+def next_name(name: str) -> str:
+    """The name after a name that is taken: mine -> mine-2 -> mine-3; never longer than names may be."""
+    stem, dash, number = name.rpartition("-")
+    if not dash or not number.isdecimal() or int(number) < 2:
+        stem, number = name, "1"
+    ending = f"-{int(number) + 1}"
+    return stem[: _LONGEST_NAME - len(ending)] + ending
 
 
 def delete_preset(name: str, settings: Settings) -> None:
@@ -208,7 +218,7 @@ def _entry(name: str, path: Path, own: bool) -> PresetFile:
 
 def _read(path: Path, name: str | None = None) -> Preset:
     """The preset of a file; called `name` where it was found by name."""
-    preset = preset_file.read(str(path), parse_yaml(str(path), read_file(path))).preset
+    preset = preset_file.load(str(path), parse_yaml(str(path), read_file(path)))
     if name is None or name == preset.name:
         return preset
     if not _NAME.fullmatch(name):

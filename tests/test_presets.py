@@ -250,3 +250,11 @@ def test_evidence_from_a_stranger_stays_small(store: Store, runner: Runner) -> N
 
 def test_presets_are_values() -> None:
     assert Preset.model_validate(NGRAM.model_dump()) == NGRAM
+
+
+@pytest.mark.parametrize(
+    ("name", "after"),
+    [("a", "a-2"), ("a-2", "a-3"), ("a-9", "a-10"), ("qwen-1", "qwen-1-2"), ("x" * 64, "x" * 62 + "-2")],
+)
+def test_the_name_after_a_name_that_is_taken(name: str, after: str) -> None:
+    assert presets.next_name(name) == after

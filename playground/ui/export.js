@@ -55,11 +55,18 @@ function code(parent, title, text, name) {
   shown.tabIndex = 0;
   shown.setAttribute("aria-label", title);
   const old = diffs && name ? previous(name) : null, lines = old === null ? null : changed(old, text);
-  if (!lines) { shown.textContent = text; return; }
+  if (!lines) { shown.textContent = text; return below(shown, text); }
   for (const [mark, line] of lines) {
     if (line === "" && mark === " ") { shown.append("\n"); continue; }
     make("span", { "-": "e-old", "+": "e-new", " ": "e-same" }[mark], shown, `${mark} ${line}\n`);
   }
+}
+// A file opens at its first line that is no comment: what is said above stands in the panel's own tables as well.
+function below(shown, text) {
+  const lines = text.split("\n"), first = lines.findIndex((line) => line && !/^[#;]/.test(line));
+  if (first < 8) return;
+  const size = parseFloat(getComputedStyle(shown).lineHeight) || 0;
+  shown.scrollTop = Math.max(0, first - 2) * size;
 }
 function name(node, text) {                 // breaks after its dots
   for (const part of text.split(/(?<=\.)/)) node.append(part, document.createElement("wbr"));

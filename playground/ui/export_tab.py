@@ -23,7 +23,7 @@ from playground.exporters.preset import preset_yaml
 from playground.exportfiles import zipped
 from playground.importers import Imported
 from playground.importers._text import MAX_BYTES, check_size
-from playground.presets import named_preset, preset_from_run
+from playground.presets import named_preset, next_name, preset_from_run, save_preset
 from playground.registry import discover
 from playground.sentence import Sentence
 from playground.terminal import sanitised
@@ -31,6 +31,7 @@ from playground.ui import i18n
 from playground.ui.column import Update, preset_names
 from playground.ui.context import Context
 from playground.ui.controls import Control, controls_for, default_of
+from playground.ui.problems import told
 from playground.ui.recorded import day
 from playground.ui.render import esc, lines_of_code, three
 from playground.ui.sentences import said_html, texts
@@ -130,7 +131,11 @@ class ExportTab:
         self.pasted = gr.Button(i18n.label("export.read"), elem_id="export-read-pasted", elem_classes="small")
         self.imported = gr.State(None)
         self.read = gr.HTML("", elem_id="export-read")
-        self.use = gr.Button(i18n.label("export.use"), visible=False, elem_id="export-use", elem_classes="small")
+        with gr.Row(visible=False, elem_id="export-next") as self.next:
+            self.keep_preset = gr.Button(
+                i18n.label("export.keep"), elem_id="export-keep-preset", elem_classes="small", min_width=0
+            )
+            self.use = gr.Button(i18n.label("export.use"), elem_id="export-use", elem_classes="small", min_width=0)
 
     def _wire(self, wiring: Wiring) -> None:
         names = [self.model_as, self.draft_as]
@@ -146,7 +151,7 @@ class ExportTab:
             trigger_mode="always_last",
             **wiring.quiet,
         )
-        told = [self.read, self.imported, self.use]
+        told = [self.read, self.imported, self.next]
         self.upload.upload(self.read_files, [self.upload, self.keep], told, **wiring.quiet)
         self.pasted.click(self.read_pasted, [self.paste, self.keep], told, **wiring.quiet)
 
@@ -168,6 +173,25 @@ class ExportTab:
         return {
             self.run: gr.update(choices=runs, value=chosen),
             self.preset: gr.update(choices=preset_names(self.context.settings)),
+        }
+
+    def keep_imported(self, data: dict[str, Any] | None) -> Update:
+        """Saves what was read as a preset of the user's own, under a name still free, and exports that."""
+        with told():
+            preset = imported_preset(data)
+            while True:
+                try:
+                    save_preset(preset, self.context.settings)
+                    break
+                except PlaygroundError as error:
+                    if error.code != "name_taken":
+                        raise
+                    preset = preset.model_copy(update={"name": next_name(preset.name)})
+        gr.Info(str(i18n.tr("save.saved", name=preset.name)), duration=4, title="")
+        return {
+            self.source: PRESET,
+            self.run: gr.update(visible=False),
+            self.preset: gr.update(choices=preset_names(self.context.settings), value=preset.name, visible=True),
         }
 
     def choose_run(self, run_id: str) -> Update:
@@ -264,7 +288,8 @@ def shown_import(read: Callable[[], Imported]) -> tuple[str, dict[str, Any] | No
         log.exception("an import failed")
         wrong = Sentence("Draftboard itself failed: {kind}: {error}.", kind=type(error).__name__, error=error)
         problem = PlaygroundError(wrong, Sentence("The server's log says more; please report it."), code="internal")
-    text = f'<p class="problem" role="alert">{said_html(problem.message)} <span>{said_html(problem.hint)}</span></p>'
+    fix = f'<span class="fix">{said_html(problem.hint)}</span>'
+    text = f'<p class="problem" role="alert">{said_html(problem.message)} {fix}</p>'
     return sanitised(text), None, gr.update(visible=False)
 
 

@@ -13,7 +13,7 @@ from playground.sentence import Sentence
 from playground.settings import Settings
 from playground.ui import i18n
 from playground.ui.bench_tab import BenchTab
-from playground.ui.column import Update
+from playground.ui.column import Update, preset_names
 from playground.ui.compare import Compare
 from playground.ui.context import Context
 from playground.ui.endpoint import compare_endpoint
@@ -90,6 +90,8 @@ class Joins:
         export_tab.select(self.export.refresh, self.export.run, [self.export.run, self.export.preset], **quick)
         used = [self.tabs, *self.compare.column.outputs]
         self.export.use.click(self.use_imported, self.export.imported, used, **quick)
+        kept = [*chosen[1:], self.compare.column.preset]
+        self.export.keep_preset.click(self.keep_imported, self.export.imported, kept, **quick)
 
     def linked(self, request: gr.Request) -> Iterator[list[Any]]:
         """`?run=ID` or `?run=ID,ID`: shown at once."""
@@ -130,6 +132,10 @@ class Joins:
     def use_imported(self, data: dict[str, Any] | None) -> Update:
         with told():
             return {**self.compare.column.show(imported_preset(data).config), self.tabs: gr.Tabs(selected="compare")}
+
+    def keep_imported(self, data: dict[str, Any] | None) -> Update:
+        updates = self.export.keep_imported(data)
+        return {**updates, self.compare.column.preset: gr.update(choices=preset_names(self.context.settings))}
 
 
 class PairJoins:

@@ -45,7 +45,7 @@ _ZH: dict[str, tuple[str, str]] = {
     ),
     "options.dialect": ("版本", "按哪个版本的键名书写。"),
     "options.program": ("程序", "容器里运行哪个服务器。"),
-    "options.devices": ("GPU 数", "为每个副本预留；0 表示按并行数所需。"),
+    "options.devices": ("GPU 数", "为每个副本预留；留空表示按并行数所需。"),
     "options.flavour": ("形式", "普通 Deployment，或 Helm chart 的 values（仅限 vLLM）。"),
     "options.attn_implementation": ("注意力实现", "auto：不复制缓存的 SDPA；sdpa、eager：transformers 自带。"),
     "options.max_model_len": ("上下文上限", "提示词与回答合计的词元数；留空则用模型自身的上限。"),

@@ -174,6 +174,7 @@ STRINGS: dict[str, dict[str, str]] = {
     "export.rewrites": {"en": "Rewritten while reading:", "zh-CN": "读取时的改写："},
     "export.no_rewrites": {"en": "Read as it is: nothing had to be rewritten.", "zh-CN": "原样读取：无需改写。"},
     "export.use": {"en": "Use in Compare", "zh-CN": "用于对比"},
+    "export.keep": {"en": "Save and export", "zh-CN": "保存并导出"},
     "shell.export.losses": {"en": "What this system cannot take as it is", "zh-CN": "该系统无法原样接受的内容"},
     "shell.export.no_losses": {
         "en": "Nothing is lost: everything in the preset is in the file.",

@@ -77,6 +77,42 @@ def test_a_file_that_is_no_config_is_refused_by_name(tab: Tab, tmp_path: Path) -
     said = page.locator("#export-read").inner_text()
     assert "odd.yaml" in said
     assert "temperature" in said
+    assert not page.locator("#export-read [lang=zh-CN]:visible").count(), "in one language"
+
+
+def test_what_was_read_is_kept_and_exported_at_once(board: Board, tab: Tab) -> None:
+    page = tab()
+    page.locator("[data-tab-id=export]").click()
+    for name in ("pasted", "pasted-2"):  # the second finds the name taken
+        page.locator("#export-paste textarea").fill("vllm serve org/of-mine --dtype float16")
+        page.locator("#export-read-pasted").click()
+        page.locator("#export-keep-preset").click()
+        page.locator("#export-view .e-file h4", has_text=f"{name}.vllm.yaml").wait_for()
+        assert page.locator("#export-preset input").input_value() == name
+    shown = page.locator("#export-view .e-file pre", has_text="org/of-mine").first
+    assert "dtype: float16" in shown.inner_text()
+    kept = page.locator("#ctl-preset input")
+    page.locator("[data-tab-id=compare]").click()
+    kept.click()
+    page.get_by_role("option", name="pasted-2").wait_for()
+
+
+def test_a_file_opens_at_its_first_setting(tab: Tab) -> None:
+    """Many losses stand above it in the file; they stand in the panel's table as well."""
+    page = tab()
+    ask(page, "export me")
+    finished(page)
+    page.locator("#to-export").click()
+    file = page.locator("#export-view .e-file").filter(has=page.locator("h4", has_text=".vllm.yaml")).last
+    file.wait_for()
+    shown = file.locator("pre")
+    top, height = shown.evaluate(
+        "(e) => [e.scrollTop, e.clientHeight].map((px) => px / parseFloat(getComputedStyle(e).lineHeight))"
+    )
+    lines = shown.inner_text().splitlines()
+    first = next(number for number, line in enumerate(lines) if line and not line.startswith("#"))
+    assert first > 8
+    assert top < first < top + height / 2
 
 
 def system(page: Any, title: str, file: str) -> None:
@@ -168,7 +204,7 @@ def test_a_server_gets_the_name_it_knows(tab: Tab) -> None:
     page.locator("#export-form .segments label").nth(1).click()
     pick(page, "export-preset", "default")
     losses, file = page.locator("#export-view .e-losses"), page.locator("#export-view .e-file pre")
-    losses.get_by_text("is only a name on the machine").wait_for()
+    losses.get_by_text("is only a name here").wait_for()
     page.locator("#export-model-as input, #export-model-as textarea").fill("org/there")
     file.filter(has_text="model: org/there").first.wait_for()
     assert "is only a name" not in losses.inner_text()
