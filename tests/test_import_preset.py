@@ -15,7 +15,7 @@ from tests._presets import DRAFT_MODEL, GOLDEN, presets
 
 
 def read(text: str) -> Preset:
-    return importer.read("x.yaml", parse_yaml("x.yaml", text)).preset
+    return importer.load("x.yaml", parse_yaml("x.yaml", text))
 
 
 @settings(max_examples=150, deadline=None)
@@ -94,6 +94,39 @@ def test_wrong_shapes_are_one_error(text: str) -> None:
 
 def test_a_preset_without_a_name_is_called_after_its_file() -> None:
     assert import_text("My Preset.yaml", GOOD.replace("name: mine\n", "")).preset.name == "my-preset"
+
+
+@pytest.mark.parametrize(
+    ("options", "key"),
+    [
+        ("{rejection_sample_method: Synthetic, synthetic_acceptance_length: 2}", "rejection_sample_method"),
+        ("{synthetic_acceptance_rates: [1]}", "synthetic_acceptance_rates"),
+        ("{use_relaxed_acceptance_for_thinking: true, relaxed_topk: 3}", "use_relaxed_acceptance_for_thinking"),
+        ("{speculative_accept_threshold_single: 0.5}", "speculative_accept_threshold_single"),
+        ("{speculative-accept-threshold-acc: low}", "speculative-accept-threshold-acc"),
+        ("{acceptance_method: typical_acceptance_sampler}", "acceptance_method"),
+    ],
+)
+def test_what_changes_the_output_is_refused_unless_kept_knowingly(options: str, key: str) -> None:
+    """An import is a stranger's; what a user has saved is loaded as it is."""
+    text = GOOD.replace("method: ngram\n", f"method: mtp\n    options: {options}\n")
+    with pytest.raises(PlaygroundError, match=f"x.yaml, line 6, config.speculation.options.{key}: ") as caught:
+        import_text("x.yaml", text)
+    assert caught.value.code == "changes_output"
+    kept = import_text("x.yaml", text, keep_lossy=True)
+    assert any(f"{key} is kept knowingly" in sentence for sentence in kept.rewrites)
+    assert kept.preset == read(text)
+    assert import_text("x.yaml", preset_yaml(kept.preset), keep_lossy=True).preset == kept.preset
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["{speculative_accept_threshold_single: 1.0}", "{use_relaxed_acceptance_for_thinking: false, relaxed_topk: 3}",
+     "{rejection_sample_method: block, synthetic_acceptance_length: null}"],
+)  # fmt: skip
+def test_the_same_settings_that_change_nothing_pass(options: str) -> None:
+    text = GOOD.replace("method: ngram\n", f"method: mtp\n    options: {options}\n")
+    assert not import_text("x.yaml", text).rewrites
 
 
 def test_defaults_may_be_left_out_by_hand() -> None:

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from playground.config import Preset, RunConfig, SamplingParams, Speculation
 from playground.errors import PlaygroundError
 from playground.exchange import export_preset, import_file, import_text, import_together
 from playground.importers import Imported
 from playground.sentence import Sentence
+from tests._exports import body
 from tests._presets import DRAFT_MODEL
 from tests.test_import_vllm import said, spec_of
 
@@ -80,12 +82,56 @@ def test_sglang_is_brought_up_to_date(lines: str, words: str) -> None:
         ("speculative-accept-threshold-single: 0.3\nspeculative-algorithm: NEXTN\n", "would not choose"),
         ("preferred-sampling-params: {temperature: hot}\n", "line 2, temperature"),
         ("model_path: c/d\n", "is given twice"),
+        ("speculative-accept-threshold-s: 0.3\nspeculative-algorithm: NEXTN\n", "would not choose"),
+        ("speculative-algorithm: NEXTN\nspeculative-accept-threshold-singel: 0.3\n", "threshold_single"),
     ],
 )
 def test_sglang_mistakes_are_named(lines: str, words: str) -> None:
     with pytest.raises(PlaygroundError) as caught:
         import_text("x.yaml", "model-path: a/b\n" + lines)
-    assert words in str(caught.value)
+    assert words in f"{caught.value} {caught.value.hint}"
+
+
+@pytest.mark.parametrize(
+    ("flags", "options"),
+    [
+        ("--tp 8 --dp 8 --enable-dp-attention", {"tensor_parallel_size": 8}),
+        ("--tp 2 --dp 4", {"tensor_parallel_size": 2, "data_parallel_size": 4}),
+    ],
+)
+def test_data_parallel_attention_takes_no_more_devices(flags: str, options: dict[str, int]) -> None:
+    imported = import_text("x.sh", f"sglang serve a/b {flags}")
+    assert imported.preset.config.engine_options == options
+    assert said(imported, "dp_size is left out: with enable-dp-attention") == ("enable" in flags)
+
+
+@pytest.mark.parametrize(
+    ("flags", "left_out"),
+    [
+        ("NGRAM --speculative-num-steps 3 --speculative-eagle-topk 1", ["num-steps", "eagle_topk"]),
+        ("DFLASH --speculative-draft-model d --speculative-num-steps 3", ["num-steps"]),
+        ("DSPARK --speculative-draft-model d --speculative-dspark-block-size 6 --speculative-num-draft-tokens 9",
+         ["num-draft-tokens"]),
+        ("DFLASH --speculative-draft-model d --speculative-dflash-block-size 6 --speculative-num-draft-tokens 9",
+         ["dflash_block_size"]),
+    ],
+)  # fmt: skip
+def test_lengths_that_another_algorithm_has_are_said(flags: str, left_out: list[str]) -> None:
+    imported = import_text("x.sh", f"sglang serve a/b --speculative-algorithm {flags}")
+    assert all(said(imported, f"{name} is left out") for name in left_out)
+
+
+@pytest.mark.parametrize("method", ["eagle3", "eagle", "mtp"])
+@pytest.mark.parametrize("engine", ["embedded", "vllm"])
+@pytest.mark.parametrize("temperature", [0.0, 0.7])
+def test_sglang_verifies_alike_after_a_round_trip(method: str, engine: str, temperature: float) -> None:
+    """Above 0 as the engine here does, by rejection sampling; at 0 every way comes to the same."""
+    spec = Speculation(method=method, model=None if method == "mtp" else "c/d")
+    config = RunConfig(engine=engine, target="a/b", speculation=spec, sampling=SamplingParams(temperature=temperature))
+    first = export_preset(Preset(name="x", config=config), "sglang").files["x.sglang.yaml"]
+    again = export_preset(import_text("x.sglang.yaml", first).preset.model_copy(update={"name": "x"}), "sglang")
+    assert body(first) == body(again.files["x.sglang.yaml"])
+    assert ("rejection-sampling: true" in first) == (temperature > 0)
 
 
 def test_a_threshold_kept_knowingly_comes_back() -> None:
@@ -180,6 +226,49 @@ def test_relaxed_acceptance_kept_knowingly() -> None:
     assert {loss.level for loss in again.losses if "relaxed" in loss.field} == {"changes-output"}
 
 
+def test_what_trtllm_overwrites_and_schedules_is_said() -> None:
+    """Whole numbers as keys are batch sizes; k of 1.2 overwrites the newer name."""
+    spec = "decoding_type: MTP, num_nextn_predict_layers: 3, max_draft_len: 5, draft_len_schedule: {1: 4, 8: 2}"
+    imported = trtllm(spec, "max_num_tokens: 8192\n")
+    assert spec_of(imported)["k"] == 3
+    assert said(imported, "max_draft_len of speculative_config is left out: num_nextn_predict_layers overwrites it")
+    assert said(imported, "draft_len_schedule of speculative_config is left out")
+    assert said(imported, "belong to the server and not to a preset: max_num_tokens.")
+
+
+def test_an_import_without_a_target_says_so_in_its_description() -> None:
+    """And names what is left out, so that later exports do."""
+    imported = trtllm("decoding_type: MTP, max_draft_len: 3", "kv_cache_config: {free_gpu_memory_fraction: 0.5}\n")
+    assert imported.preset.description == (
+        "Imported from x.yaml (TensorRT-LLM). It names no target model; the one here stands in. Left out: "
+        "free_gpu_memory_fraction."
+    )
+    command = "sglang serve a/b --api-key k --trust-remote-code --mem-fraction-static 0.8"
+    named = "Left out: mem_fraction_static, api_key, trust_remote_code."
+    preset = import_text("x.sh", command).preset
+    assert preset.description.endswith(named)
+    assert named in export_preset(preset, "vllm").files["x.vllm.yaml"]
+    many = import_text("x.sh", "vllm serve a/b " + " ".join(f"--xx-{i:03}{'y' * 300} 1" for i in range(99)))
+    assert many.preset.description.endswith(" and 83 more.")
+
+
+@pytest.mark.parametrize("before", ["", "export ", "docker run -e ", "docker run --env="])
+@pytest.mark.parametrize(
+    ("variable", "program"),
+    [
+        ("SGLANG_SIMULATE_ACC_LEN", "sglang serve a/b --speculative-algorithm NEXTN"),
+        ("TLLM_SPEC_DECODE_FORCE_NUM_ACCEPTED_TOKENS", "trtllm-serve a/b"),
+    ],
+)
+def test_acceptance_that_the_environment_forces_is_refused(variable: str, program: str, before: str) -> None:
+    text = f"{before}{variable}=3{chr(10) if 'export' in before else ' '}{program}"
+    with pytest.raises(PlaygroundError, match="wrong on purpose") as caught:
+        import_text("x.sh", text)
+    assert caught.value.code == "changes_output"
+    assert said(import_text("x.sh", text, keep_lossy=True), f"{variable} is left out")
+    assert import_text("x.sh", text.replace("=3", "=-1")).preset
+
+
 def test_the_yaml_wins_over_flags_as_in_trtllm_serve(tmp_path: Path) -> None:
     command = "trtllm-serve a/b --tp_size 2 --max_batch_size 3 --extra_llm_api_options /etc/cfg.yml"
     file = "max_batch_size: 8\nspeculative_config: {decoding_type: MTP, max_draft_len: 2}\n"
@@ -217,6 +306,7 @@ def test_old_flags_keep_the_defaults_of_their_time() -> None:
         ("llama-server -m t.gguf --spec-type ngram-mod --spec-ngram-mod-n-max 20", ("ngram", 20)),
         ("llama-server -m t.gguf --spec-default", ("ngram", 64)),
         ("LLAMA_ARG_MODEL=t.gguf LLAMA_ARG_SPEC_TYPE=draft-mtp llama-server --spec-draft-n-max 2", ("mtp", 2)),
+        ("export LLAMA_ARG_MODEL_DRAFT=d LLAMA_ARG_DRAFT_MAX=6\nllama-server -m t.gguf", ("draft_model", 6)),
         ("llama-server -m t.gguf -md d.gguf --spec-draft-n-max 7", ("draft_model", 7)),
     ],
 )
@@ -224,6 +314,53 @@ def test_llama_server_before_and_after_the_renames(text: str, found: tuple[str, 
     imported = import_text("pasted", text)
     spec = spec_of(imported)
     assert (imported.preset.config.target, spec["method"], spec["k"]) == ("t.gguf", *found)
+
+
+@pytest.mark.parametrize("variable", ["LLAMA_ARG_SPEC_DRAFT_HF_REPO", "LLAMA_ARG_HFD_REPO"])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("x.sh", "{}=a/d LLAMA_ARG_N_PARALLEL=4 LLAMA_ARG_NO_CACHE_PROMPT=1 llama-server -hf a/b "
+         "--spec-type draft-simple"),
+        ("x.ini", "[m]\n{} = a/d\nLLAMA_ARG_N_PARALLEL = 4\nno-cache-prompt = true\nhf = a/b\n"
+         "spec-type = draft-simple\n"),
+        ("compose.yaml", "services: {{s: {{image: 'llama.cpp:server', command: [-hf, a/b, --spec-type, draft-simple], "
+         "environment: {{{}: a/d, LLAMA_ARG_N_PARALLEL: 4, LLAMA_ARG_NO_CACHE_PROMPT: 1}}}}}}"),
+    ],
+)  # fmt: skip
+def test_llama_servers_variables_have_names_of_their_own(name: str, text: str, variable: str) -> None:
+    imported = import_text(name, text.format(variable))
+    assert spec_of(imported)["model"] == "a/d"
+    assert imported.preset.config.target == "a/b"
+    assert imported.preset.config.engine_options == {"max_num_seqs": 4, "enable_prefix_caching": False}
+    assert not said(imported, "not known here")
+
+
+@pytest.mark.parametrize(
+    ("flags", "length"),
+    [
+        ("-c 16384 -np 4", 4096),
+        ("-c 16384 -np 4 -kvu", 16384),
+        ("-c 16384 -np 4 -no-kvu", 4096),
+        ("--kv-unified-per-slot 512 -np 4", 512),
+    ],
+)
+def test_a_cache_that_slots_share_is_not_divided(flags: str, length: int) -> None:
+    imported = import_text("x.sh", f"llama-server -m x.gguf {flags}")
+    assert imported.preset.config.engine_options == {"max_model_len": length, "max_num_seqs": 4}
+    assert said(imported, "share one cache") == ("unified" in flags or "-kvu" in flags.split())
+
+
+def test_texts_of_a_preset_file_stay_texts() -> None:
+    config = import_text("x.ini", "[m]\nmodel = true\nreverse-prompt = true\nignore-eos = true\n").preset.config
+    assert (config.target, config.sampling.stop, config.sampling.ignore_eos) == ("true", ("true",), True)
+
+
+def test_synthetic_acceptance_is_left_out_even_knowingly() -> None:
+    text = "llama-server -m t.gguf --spec-synth-len 4 --spec-type draft-mtp"
+    kept = import_text("x.sh", text, keep_lossy=True)
+    assert said(kept, "spec-synth-len is left out: synthetic acceptance")
+    assert not said(kept, "kept knowingly")
 
 
 def test_a_preset_file_of_a_router() -> None:
@@ -436,6 +573,42 @@ def test_a_modelfile() -> None:
     ):
         with pytest.raises(PlaygroundError):
             import_text("Modelfile", bad)
+
+
+@pytest.mark.parametrize(
+    ("lines", "k", "words"),
+    [
+        ("DRAFT ./d.gguf\nPARAMETER draft_num_predict 6\n", 6, "method draft_model"),
+        ("DRAFT ./d.gguf\n", 4, "draft_num_predict is not given: 4"),
+        ("DRAFT ./d.gguf\nPARAMETER draft_num_predict 0\n", None, "DRAFT is left out"),
+    ],
+)
+def test_a_modelfile_with_a_draft_of_its_own(lines: str, k: int | None, words: str) -> None:
+    imported = import_text("Modelfile", "FROM x.gguf\n" + lines)
+    assert said(imported, words)
+    spec = imported.preset.config.speculation
+    assert (spec and (spec.method, spec.num_speculative_tokens, spec.model)) == (k and ("draft_model", k, "./d.gguf"))
+
+
+def test_what_an_assistant_is_told_in_its_own_config_is_read() -> None:
+    """Our own export writes it so."""
+    own = RunConfig(
+        target="a/b",
+        speculation=Speculation(
+            method="draft_model", num_speculative_tokens=4, model="c/d", options={"draft_p_min": 0.3}
+        ),
+    )
+    first = export_preset(Preset(name="x", config=own), "transformers").files["x.transformers.py"]
+    imported = import_text("x.py", first)
+    assert (spec_of(imported)["k"], spec_of(imported)["draft_p_min"]) == (4, 0.3)
+    assert body(export_preset(imported.preset, "transformers").files["x.transformers.py"]) == body(first)
+    other = import_text(
+        "x.py", first.replace('"constant"', '"heuristic"').replace("threshold = 0.3", "threshold = None")
+    )
+    assert said(other, "num_assistant_tokens_schedule is left out")
+    assert said(other, "assistant_confidence_threshold is not given: 0.4")
+    with pytest.raises(PlaygroundError, match="is no plain value"):
+        import_text("x.py", first.replace("threshold = 0.3", "threshold = best()"))
 
 
 def test_a_transformers_script_is_read_and_never_run(tmp_path: Path) -> None:

@@ -198,7 +198,35 @@ def test_a_server_without_sampling_is_neutral() -> None:
 def test_sizes_with_a_letter() -> None:
     options = import_text("x", "vllm serve a/b --max-model-len 8k -tp 2").preset.config.engine_options
     assert options == {"max_model_len": 8000, "tensor_parallel_size": 2}
-    assert import_text("x", "vllm serve a/b --max-model-len auto").preset.config.engine_options == {}
+    for open_ in ("auto", "-1"):
+        assert import_text("x", f"vllm serve a/b --max-model-len {open_}").preset.config.engine_options == {}
+    sizes = "vllm serve a/b --max-model-len 25.6k --max-num-batched-tokens"
+    for size, meant in (("8k", 8000), ("8K", 8192), ("1.5m", 1_500_000), ("1M", 2**20), ("1g", 10**9)):
+        options = import_text("x", f"{sizes} {size}").preset.config.engine_options
+        assert options == {"max_model_len": 25_600, "max_num_batched_tokens": meant}
+    for wrong in ("--max-model-len 1.5K", "--max-num-seqs 1k"):  # vLLM refuses them too
+        with pytest.raises(PlaygroundError, match="valid integer"):
+            import_text("x", f"vllm serve a/b {wrong}")
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "--attention-backend FLASH_ATTN", "--hf-overrides '{}'", "--model-impl transformers", "-asc 2", "-ep",
+        "--kv-transfer-config '{}'", "--language-model-only", "-O 3", "-O3", "-cc.mode 3", "--enable-lora",
+        "--disable-access-log-for-endpoints /health", "--no-use-tqdm-on-load", "--rope-theta 1e6",
+    ],
+)  # fmt: skip
+def test_the_model_behind_a_flag_of_the_server(flags: str) -> None:
+    imported = import_text("x.sh", f"vllm serve {flags} a/b --max-num-seqs 4")
+    assert imported.preset.config.target == "a/b"
+    assert said(imported, "belong to the server")
+
+
+def test_an_unknown_flag_that_may_have_taken_the_model_is_named() -> None:
+    with pytest.raises(PlaygroundError, match="unless a/b is one: it stands behind --xyz-flag, which is not known"):
+        import_text("x.sh", "vllm serve --xyz-flag a/b --max-num-seqs 4")
+    assert import_text("x.sh", "vllm serve a/b --xyz-flag c d").preset.config.target == "a/b"
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ HOSTILE = {
     "mappings without end": ("{a: " * 5_000, "nested deeper"),
     "dashes without end": ("- " * 100_000, "nested deeper"),
     "complex keys": ("? [a, b]\n: 1\n", "line 1: the key"),
-    "a number as key": ("a: 1\n2: x\n", "line 2: the key “2” is not text"),
+    "a fraction as key": ("a: 1\n2.5: x\n", "line 2: the key “2.5” is not text"),
     "yes as key": ("yes: x\n", "line 1: the key “yes” is not text"),
     "not a number": ("a: .nan\n", "line 1: “.nan” is no finite number"),
     "infinity": ("a: 1\nb: -.inf\n", "line 2: “-.inf” is no finite number"),

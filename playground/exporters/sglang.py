@@ -226,9 +226,14 @@ def _ngram(spec: Speculation, books: Ledger) -> None:
 
 
 def _verification(algorithm: str, books: Ledger) -> None:
-    name, wanted = "speculation.options.rejection_sample_method", books.draft_option("rejection_sample_method")
-    if wanted == "standard" and algorithm in REJECTION:
-        books.put(name, True, "speculative-use-rejection-sampling")
+    name, given = "speculation.options.rejection_sample_method", books.draft_option("rejection_sample_method")
+    wanted = "standard" if given is None and books.config.engine == "embedded" else given  # that engine has no other
+    if books.config.sampling.greedy:
+        pass  # at temperature 0 every way comes to the same: nothing is written
+    elif wanted == "standard" and algorithm in REJECTION:
+        books.values["speculative-use-rejection-sampling"] = True
+        if given is not None:
+            books.say(name, "speculative-use-rejection-sampling")
     elif wanted == "block" and algorithm in (*REJECTION, "DFLASH", "DSPARK"):
         books.put(name, True, "speculative-use-block-verification")
     for option in ("speculative_accept_threshold_single", "speculative_accept_threshold_acc"):

@@ -21,10 +21,29 @@ ALIASES = {
     "ctk": "cache_type_k", "ctv": "cache_type_v", "ts": "tensor_split", "sm": "split_mode", "fa": "flash_attn",
     "b": "batch_size", "ub": "ubatch_size", "cb": "cont_batching", "kvu": "kv_unified", "dev": "device",
     "ctkd": "spec_draft_type_k", "ctvd": "spec_draft_type_v", "e": "escape", "l": "logit_bias", "mg": "main_gpu",
-    "td": "spec_draft_threads", "u": "url", "mu": "model_url",
+    "td": "spec_draft_threads", "u": "url", "mu": "model_url", "tb": "threads_batch", "fitt": "fit_target",
+    "fitc": "fit_ctx", "cmoe": "cpu_moe", "ncmoe": "n_cpu_moe", "ot": "override_tensor", "kvo": "kv_offload",
+    "cache_type_k_draft": "spec_draft_type_k", "cache_type_v_draft": "spec_draft_type_v", "hft": "hf_token",
+    "threads_draft": "spec_draft_threads", "nkvo": "no_kv_offload", "nocb": "no_cont_batching", "to": "timeout",
+    "lcs": "lookup_cache_static", "lcd": "lookup_cache_dynamic", "cram": "cache_ram", "mm": "mmproj",
+    "embedding": "embeddings", "v": "verbose", "log_verbose": "verbose", "lv": "verbosity",
+    "log_verbosity": "verbosity",
 }  # fmt: skip
 """Short and second names -> the long flag of today; renamed ones are not here, the importer says those."""
 
+_ENVIRONMENT = {
+    "n_parallel": "parallel", "batch": "batch_size", "ubatch": "ubatch_size", "kv_split": "kv_unified",
+    "hfd_repo": "spec_draft_hf", "spec_draft_hf_repo": "spec_draft_hf", "think": "reasoning_format",
+    "spec_draft_cache_type_k": "spec_draft_type_k", "spec_draft_cache_type_v": "spec_draft_type_v",
+    "endpoint_metrics": "metrics", "endpoint_props": "props", "endpoint_slots": "slots", "static_path": "path",
+    "think_budget": "reasoning_budget", "think_budget_message": "reasoning_budget_message",
+    "checkpoint_min_spacing_nt": "checkpoint_min_step", "rope_scaling_type": "rope_scaling",
+    "log_verbosity": "verbosity",
+}  # fmt: skip
+"""LLAMA_ARG_ variables, old and new, that are not called as the long flag is -> that flag."""
+
+_VARIABLE = "LLAMA_ARG_"
+_SET = ("true", "1", "on", "enabled")
 _REPEATED = {"reverse_prompt"}
 _SECTION = re.compile(r"^[ \t]*\[([^\]\n]*)\][ \t\r]*$", re.MULTILINE)
 _LINE = re.compile(r"^[ \t]*[\w.-]+[ \t]*=", re.MULTILINE)
@@ -51,12 +70,14 @@ def from_command(name: str, text: str) -> dict[str, Any]:
     start = next((i + 1 for i, word in enumerate(words) if _PROGRAM.search(word)), None)
     if start is None:
         raise command.wrong(name, Sentence("holds no llama-server command"), Sentence("Paste the whole command."))
-    found = {
-        key: value
-        for word in words[:start]
-        if (pair := word.partition("="))[0].startswith("LLAMA_ARG_")
-        for key, value in [(canonical(pair[0]), pair[2])]
-    }
+    found: dict[str, Any] = {}
+    for word in words[:start]:
+        variable, _, given = word.partition("=")
+        if variable.startswith(_VARIABLE):
+            # Of one that says no, it counts alone that it is there.
+            key, setting = _switched(canonical(variable), given, anything=True)
+            if found.setdefault(key, setting) != setting:
+                raise command.wrong(name, Sentence("gives {flag} twice", flag=variable), Sentence("Keep one of them."))
     flagged: dict[str, Any] = {}
     for flag, value in command.flags(command.one_command(words, start), _is_flag):
         if not flag:
@@ -65,9 +86,7 @@ def from_command(name: str, text: str) -> dict[str, Any]:
                 Sentence("has {value} without a flag", value=repr(str(value)[:40])),
                 Sentence("llama-server takes flags only."),
             )
-        key = canonical(flag)
-        if value is True and key.startswith("no_"):
-            key, value = key.removeprefix("no_"), False
+        key, value = _switched(canonical(flag), value)
         if key in _REPEATED:
             items = value if isinstance(value, list) else [value]
             flagged[key] = [*flagged.get(key, []), *items]
@@ -84,10 +103,19 @@ def _is_flag(word: str) -> bool:
 
 def canonical(flag: str) -> str:
     """A flag, a key of a preset file or an environment variable as the long name with underscores."""
-    if flag.startswith("LLAMA_ARG_"):
-        flag = flag.removeprefix("LLAMA_ARG_").lower()
+    if flag.startswith(_VARIABLE):
+        flag = flag.removeprefix(_VARIABLE).lower()
+        flag = _ENVIRONMENT.get(flag, flag)
     plain = flag.lstrip("-").replace("-", "_")
     return ALIASES.get(plain, plain)
+
+
+def _switched(key: str, value: Any, *, anything: bool = False) -> tuple[str, Any]:
+    """`no_x` that is on (or has `anything`) is x that is off."""
+    if not key.startswith("no_") or not (anything or value is True or str(value).strip().lower() in _SET):
+        return key, value
+    positive = key.removeprefix("no_")
+    return ALIASES.get(positive, positive), False
 
 
 def from_ini(name: str, text: str) -> tuple[dict[str, Any], list[str]]:
@@ -123,13 +151,12 @@ def from_ini(name: str, text: str) -> tuple[dict[str, Any], list[str]]:
                 Sentence("{text} is no `key = value`", text=repr(body[:40])),
                 Sentence("Correct the line."),
             )
-        plain = canonical(key.strip())
+        plain, setting = _switched(canonical(key.strip()), value.strip())
         if plain in current:
             raise _bad(
                 name, number, Sentence("{key} is given twice", key=key.strip()[:60]), Sentence("Keep one of them.")
             )
-        value = value.strip()
-        current[plain] = {"true": True, "false": False}.get(value.lower(), value)
+        current[plain] = setting  # a text, whatever it looks like: a stop string may be "true"
         current.lines[plain] = number
     models = [title for title in sections if title not in ("", "*")]
     if not models:

@@ -51,12 +51,18 @@ EMBEDDED = {
 EARLIEST = Sentence("prompt lookup there takes the earliest match")
 
 
+_NAMED, _LONGEST = 16, 60
+"""How many keys a description names, and characters of each."""
+
+
 class Reading:
     """One file: its keys with underscores in `values` (taken out as they are used), the sentences in `said`."""
 
     def __init__(self, name: str, raw: Mapping[str, Any], *, keep_lossy: bool = False) -> None:
         self.name, self.raw, self.keep_lossy = name, raw, keep_lossy
         self.said: list[Sentence] = []
+        self.gone: list[str] = []
+        """Keys that no preset holds, for its description."""
         self.values: Values = underscored(raw, self.place)
 
     def rename(self, names: Mapping[str, str], why: Sentence | None = None) -> None:
@@ -84,13 +90,24 @@ class Reading:
     def drop(self, reasons: Mapping[str, Sentence]) -> None:
         for key, why in reasons.items():
             if self.values.pop(key, None) is not None:
-                self.said.append(Sentence("{key} is left out: {why}.", key=shown(key), why=why))
+                self.leave(key, why)
+
+    def leave(self, key: str, why: Sentence) -> None:
+        """Says that a key is left out, here and in the description."""
+        self.said.append(Sentence("{key} is left out: {why}.", key=shown(key), why=why))
+        self.gone.append(key)
 
     def lossy(self, key: str, what: Sentence) -> bool:
         """A setting that changes the output. Refused, unless the user keeps it knowingly."""
         refuse_lossy(self.place(key), what, keep=self.keep_lossy)
-        self.said.append(Sentence("{key} is kept knowingly: {what}.", key=shown(key), what=what))
+        self.said.append(kept_knowingly(key, what))
         return True
+
+    def lossy_left_out(self, key: str, what: Sentence) -> None:
+        """The same for a setting that no preset holds: it is left out even where the user would keep it."""
+        refuse_lossy(self.place(key), what, keep=self.keep_lossy)
+        self.values.pop(key, None)
+        self.leave(key, what)
 
     def text(self, key: str) -> str | None:
         """Raises PlaygroundError where it is no text, as a flag without its value is not."""
@@ -168,6 +185,13 @@ class Reading:
             self.said.append(servers_own(mine))
         if strange:
             self.said.append(not_known(strange))
+        self.gone += [*mine, *strange]
+
+    def left_out_of(self, what: str, keys: Iterable[str]) -> None:
+        """Keys of a part that have no place in a preset."""
+        names = list(keys)
+        self.said.append(left_out_of(what, names))
+        self.gone += names
 
     def place(self, key: str) -> str:
         return place(self.name, self.raw, key)
@@ -175,11 +199,11 @@ class Reading:
     def checked(self, model: Any, data: Values, *sources: Any) -> Any:
         return checked_as(model, data, self.name, self.raw, *sources)
 
-    def finish(self, title: str, config: Values) -> Imported:
-        """The preset. Raises PlaygroundError for values that no preset can hold."""
+    def finish(self, title: str, config: Values, *, more: str = "") -> Imported:
+        """The preset, `more` in its description. Raises PlaygroundError for values that no preset can hold."""
         preset = {
             "name": name_from(self.name),
-            "description": f"Imported from {in_words(self.name)} ({title}).",
+            "description": described(self.name, title, self.gone, more),
             "config": config,
         }
         refuse_absurd(self.name, config)
@@ -189,6 +213,27 @@ class Reading:
 
 def shown(key: str) -> str:
     return key[:60].replace("_", "-") if "_" in key and key.startswith(("spec_", "speculative_n")) else key[:60]
+
+
+def described(name: str, title: str, gone: Iterable[str], more: str = "") -> str:
+    """What a preset says of itself, and later exports of it: where it came from, and what of that it does not hold."""
+    names = ["".join(c if c.isprintable() else "·" for c in key[:_LONGEST]) for key in dict.fromkeys(gone)]
+    rest = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    left_out = f"Left out: {', '.join(names[:_NAMED])}{rest}." if names else ""
+    return " ".join(part for part in (f"Imported from {in_words(name)} ({title}).", more, left_out) if part)
+
+
+def kept_knowingly(key: str, what: Sentence) -> Sentence:
+    return Sentence("{key} is kept knowingly: {what}.", key=shown(key), what=what)
+
+
+def models_own(key: str) -> Sentence:
+    """`key` would keep a server from its model's own sampling, and is not given."""
+    return Sentence(
+        "Without `{key}` the model's own generation_config.json fills what is open; a preset leaves nothing open, so "
+        "an export of it writes neutral values in place of the model's own.",
+        key=key,
+    )
 
 
 def servers_own(keys: Iterable[str]) -> Sentence:

@@ -9,20 +9,15 @@ from collections.abc import Callable, Container, Iterator
 from itertools import pairwise
 from typing import Any
 
+from playground.errors import PlaygroundError
 from playground.importers import _command as command
+from playground.importers import _vllm_flags as flags
 from playground.importers._command import wrong
 from playground.importers._python import UNREADABLE, Literals, called, parsed
 from playground.importers._vllm_upgrade import MOVED_INSIDE
 from playground.sentence import Sentence
 
 ENGINES = ("LLM", "AsyncLLM", "LLMEngine", "AsyncLLMEngine", "EngineArgs", "AsyncEngineArgs")
-SHORT = {
-    "-tp": "tensor_parallel_size",
-    "-pp": "pipeline_parallel_size",
-    "-dp": "data_parallel_size",
-    "-q": "quantization",
-    "-sc": "speculative_config",
-}
 _PYTHON = re.compile(rf"\b(?:{'|'.join(ENGINES)})[ \t]*\(|^[ \t]*(?:from|import)[ \t]+vllm\b", re.MULTILINE)
 _COMMAND = re.compile(
     r"^[ \t]*(?:\w+=\S*[ \t]+)*(?:\$[ \t]+)?(?:vllm\s|python3?\s.*vllm|docker\s|podman\s|--[a-z])", re.MULTILINE
@@ -31,8 +26,8 @@ _COMMAND = re.compile(
 _SERVE = re.compile(r"^(?![ \t]*(?:#|- |[\w.\"'-]+:(?:[ \t]|$)))[^\n]*\bvllm[ \t]+serve\b", re.MULTILINE)
 """Behind `cd x &&`, `exec`, a path to it; not as a value of YAML."""
 _CONTAINER = re.compile(r"^(?:services|apiVersion|kind):", re.MULTILINE)
-_ALONE = {"enforce_eager", "async_scheduling", "headless", "allow_credentials", "calculate_kv_scales"}
-_SEVERAL = {"served_model_name", "api_key", "lora_modules", "middleware"}
+_ALONE = flags.ALONE | {"enforce_eager", "enable_prefix_caching"}
+_LEVEL = re.compile(r"-O[^.]+")
 _STARTS = ("vllm.entrypoints.openai.api_server", "vllm.entrypoints.api_server")
 
 
@@ -50,7 +45,7 @@ def from_command(name: str, text: str, known: Container[str] = ()) -> dict[str, 
     `known` are the keys that take one value: whatever stands behind it is the model.
 
     Raises:
-        PlaygroundError: quotes do not match, or there is no vLLM command.
+        PlaygroundError: quotes do not match, there is no vLLM command, or an unknown flag may have taken the model.
     """
     words = command.words(name, text)
     start = next((i + 1 for i, word in enumerate(words) if word in _STARTS or "/vllm-openai" in word), None)
@@ -62,24 +57,56 @@ def from_command(name: str, text: str, known: Container[str] = ()) -> dict[str, 
     if start is None:
         raise wrong(name, Sentence("holds no `vllm serve` command"), Sentence("Paste the whole command."))
     found: dict[str, Any] = {}
-    most = command.most_values(known, alone=_ALONE, several=_SEVERAL)
-    for key, value in _flags(
-        command.one_command(words, start), lambda flag: 1 if "." in flag else most(SHORT.get(flag, flag))
-    ):
+    most = _most(known)
+    for key, value in _flags(command.one_command(words, start), most):
         if key:
             _put(name, found, key, value)
         else:
             command.put_positional(name, found, "model", value)
+    if not {"model", "model_tag", "config"} & found.keys():
+        _may_be_the_model(name, found, most)
     return found
+
+
+def _most(known: Container[str]) -> Callable[[str], int]:
+    """How many values a flag takes at most."""
+    guessed = command.most_values(known, alone=_ALONE, several=flags.SEVERAL)
+
+    def most(flag: str) -> int:
+        if _LEVEL.fullmatch(flag):
+            return 0
+        if "." in flag:
+            return 1
+        key = command.plain(flags.SHORT.get(flag, flag))
+        return 1 if key in flags.ONE else guessed(key)
+
+    return most
+
+
+def _may_be_the_model(name: str, found: dict[str, Any], most: Callable[[str], int]) -> None:
+    """Raises PlaygroundError where a flag that nobody knows took a word, and no model is left."""
+    for key, value in found.items():
+        taken = value[-1] if isinstance(value, list) else value
+        if key not in flags.SEVERAL and most(key) > 1 and isinstance(taken, str):
+            raise PlaygroundError(
+                Sentence(
+                    "{name}: names no model, unless {word} is one: it stands behind {flag}, which is not known here.",
+                    name=name,
+                    word=taken[:60],
+                    flag="--" + key.replace("_", "-")[:60],
+                ),
+                Sentence("Put the model first, right behind `vllm serve`."),
+                code="bad_config",
+            )
 
 
 def _flags(words: list[str], most: Callable[[str], int]) -> Iterator[tuple[str, Any]]:
     """(key, value): True for a flag alone, text for one value, a list for more; "" for the bare word."""
     for flag, value in command.flags(words, most=most):
         short, dot, inner = flag.partition(".")
-        key = SHORT.get(short, short.removeprefix("--")) + dot + inner
-        if re.match(r"-O\d?$", flag):
-            key, value = "optimization_level", flag[2:] or value
+        key = flags.SHORT.get(short, short.removeprefix("--")) + dot + inner
+        if _LEVEL.fullmatch(flag):
+            key, value = "optimization_level", flag[2:]
         if value is True and key.startswith("no-"):
             yield key.removeprefix("no-"), False
         else:

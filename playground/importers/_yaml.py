@@ -330,7 +330,8 @@ def _merge(name: str, mapping: Located, line: int, node: yaml.Node, loader: Any)
 
 
 def _is_text(node: yaml.ScalarNode) -> bool:
-    return node.tag not in _CONSTRUCTORS
+    """Whether it can be a key: a whole number counts as the text it is written as."""
+    return node.tag not in _CONSTRUCTORS or node.tag == _PREFIX + "int"
 
 
 def _depths(data: object) -> Iterator[int]:

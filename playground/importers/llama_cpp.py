@@ -12,11 +12,11 @@ from playground.exporters._llama_schema import ORDER, TYPES, WINDOW, Serve, unes
 from playground.importers import Imported
 from playground.importers import _command as command
 from playground.importers import _llama_source as source
+from playground.importers._lossy import SYNTHETIC
 from playground.importers._reading import (
     Reading,
     Values,
     engine_for,
-    left_out_of,
     located,
     not_along,
     penalty_window,
@@ -49,16 +49,22 @@ _SAMPLING = {
 _OWN = {
     "model", "hf_repo", "ctx_size", "parallel", "n_predict", "seed", "reverse_prompt", "ignore_eos", "sampler_seq",
     "repeat_last_n", "spec_type", "spec_draft_model", "spec_draft_hf", "spec_draft_n_max", "spec_draft_n_min",
-    "spec_draft_p_min", "spec_draft_sampling", "spec_default", "cache_prompt", *_SAMPLING, *_RENAMED, *_GONE,
+    "spec_draft_p_min", "spec_draft_sampling", "spec_default", "cache_prompt", "kv_unified", "kv_unified_per_slot",
+    "spec_synth_len", "spec_synth_rates", *_SAMPLING, *_RENAMED, *_GONE,
 }  # fmt: skip
 _SERVER = {
     "host", "port", "api_key", "alias", "metrics", "n_gpu_layers", "spec_draft_ngl", "spec_draft_device", "device",
     "threads", "threads_batch", "batch_size", "ubatch_size", "flash_attn", "split_mode", "tensor_split", "main_gpu",
     "cache_type_k", "cache_type_v", "mlock", "no_mmap", "mmap", "numa", "jinja", "chat_template", "verbose", "log_file",
-    "kv_unified", "cont_batching", "fit", "fit_target", "hf_file", "hf_token", "slots", "props", "version",
+    "cont_batching", "fit", "fit_target", "hf_file", "hf_token", "slots", "props", "version",
     "slot_save_path",
     "load_on_startup", "stop_timeout", "dedup_cache_models", "escape", "spec_draft_type_k", "spec_draft_type_v",
     "spec_draft_p_split", "samplers", "lookup_cache_static", "lookup_cache_dynamic", "models_preset", "models_dir",
+    "threads_http", "kv_offload", "cache_ram", "ctx_checkpoints", "checkpoint_min_step", "swa_full", "perf",
+    "verbosity", "log_prefix", "log_timestamps", "log_colors", "log_jsonl", "log_disable", "api_key_file",
+    "ssl_key_file", "ssl_cert_file", "path", "api_prefix", "ui", "webui", "reasoning_budget", "cpu_moe",
+    "load_mode", "direct_io", "repack", "rpc", "prio", "poll", "tags", "models_max", "models_autoload",
+    "context_shift", "n_cpu_moe", "fit_ctx",
     "timeout", "cache_reuse", "warmup", "no_warmup", "embeddings", "reasoning_format", "offline", "spec_draft_threads",
 }  # fmt: skip
 
@@ -110,6 +116,8 @@ def _config(reading: Reading) -> Values:
             else Sentence("Add --model or --hf-repo.")
         )
         raise PlaygroundError(Sentence("{name}: names no model.", name=reading.name), hint, code="bad_config")
+    if reading.values.get("hf_repo") != target:
+        reading.drop({"hf_repo": Sentence("{key} names the target", key="model")})
     reading.values.pop("hf_repo", None)
     old = bool({*_RENAMED, *_GONE} & reading.values.keys()) or str(reading.values.get("spec_type")) in _OLD_TYPES
     reading.rename(_RENAMED, Sentence("removed in April 2026"))
@@ -130,11 +138,22 @@ def _config(reading: Reading) -> Values:
 
 
 def _room(reading: Reading) -> Values:
-    """The context is shared out among the slots."""
+    """The context is shared out among the slots, unless they share one cache."""
     slots, total = _whole(reading, "parallel"), _whole(reading, "ctx_size")
+    shared, most = reading.switch("kv_unified"), _whole(reading, "kv_unified_per_slot")
     options: Values = {}
-    if total:
-        options["max_model_len"] = total // max(1, slots or 1)
+    if most:
+        options["max_model_len"] = most
+    elif total:
+        options["max_model_len"] = total if shared else total // max(1, slots or 1)
+    if (shared or most) and (slots or 1) > 1:
+        reading.said.append(
+            Sentence(
+                "Its {n} slots share one cache (kv-unified), which presets do not hold: an export gives each slot a "
+                "whole context of its own.",
+                n=slots,
+            )
+        )
     if slots is not None and slots > 0 and not (slots == 1 and total):
         options["max_num_seqs"] = slots
     if (cached := reading.switch("cache_prompt")) is not None:
@@ -144,8 +163,7 @@ def _room(reading: Reading) -> Values:
 
 def _speculation(reading: Reading, old: bool, engine_options: Values) -> Values | None:
     for key in [key for key in reading.values if key.startswith("spec_synth")]:
-        reading.lossy(key, Sentence("synthetic acceptance writes text that is wrong on purpose, to time a server"))
-        del reading.values[key]
+        reading.lossy_left_out(key, SYNTHETIC)
     model = reading.text("spec_draft_model") or reading.text("spec_draft_hf")
     kind = _kind(reading, model)
     k, shortest = _whole(reading, "spec_draft_n_max", least=1), _whole(reading, "spec_draft_n_min")
@@ -292,7 +310,7 @@ def _other_types(reading: Reading, kind: str | None) -> None:
     mine = f"spec_{kind.replace('-', '_')}_" if kind else "-"
     found = {key: reading.values.pop(key) for key in rest}
     if named := sorted(key for key, value in found.items() if key.startswith(mine) and str(value) != "1"):
-        reading.said.append(left_out_of("llama-server", named))
+        reading.left_out_of("llama-server", named)
 
 
 def _sampling(reading: Reading) -> Values:

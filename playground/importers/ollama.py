@@ -10,7 +10,6 @@ from playground.importers._reading import (
     Reading,
     Values,
     engine_for,
-    left_out_of,
     penalty_window,
     pinned_defaults,
     taken,
@@ -23,6 +22,8 @@ _FIELDS = {key: name for name, key in PARAMETERS.items()} | {"seed": "seed"}
 _DEFAULTS = {"temperature": 0.8, "top_k": 40, "top_p": 0.9, "min_p": 0.0}
 _WINDOW = 64
 """Tokens that Ollama's penalties look back where nothing is said."""
+_DRAFTS = 4
+"""draft_num_predict with a draft model, where nothing is said."""
 _PENALTIES = ("repeat_penalty", "presence_penalty", "frequency_penalty")
 _INSTRUCTION = re.compile(
     r"^[ \t]*(FROM|PARAMETER|SYSTEM|TEMPLATE|ADAPTER|LICENSE|MESSAGE|REQUIRES|DRAFT)\b[ \t]*", re.I | re.M
@@ -46,7 +47,7 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
         raise PlaygroundError(
             Sentence("{name}: names no model.", name=name), Sentence("Begin with FROM."), code="bad_config"
         )
-    k = reading.values.pop("draft_num_predict", None)
+    k, draft = reading.values.pop("draft_num_predict", None), reading.text("DRAFT")
     sampling: Values = dict(_DEFAULTS)
     sampling |= {_FIELDS[key]: reading.values.pop(key) for key in list(reading.values) if key in _FIELDS}
     if pinned := [key for key in _DEFAULTS if key not in raw]:
@@ -64,17 +65,29 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
     window = reading.values.pop("repeat_last_n", _WINDOW)
     if str(window) != "-1" and any(raw.get(key) is not None for key in _PENALTIES):
         reading.said.append(penalty_window(window))
-    speculation = None
-    if k is not None and str(k) != "0":
-        speculation = {"method": "mtp", "num_speculative_tokens": k, "model": None, "options": {}}
-        reading.said.append(Sentence("draft_num_predict is read as method mtp, prediction layers inside the model."))
+    speculation = _speculation(reading, k, draft)
     config: Values = {"target": target, "engine_options": options, "speculation": speculation, "sampling": sampling}
     if isinstance(system := reading.values.pop("SYSTEM", None), str):
         config["system_prompt"] = system
     if other or reading.values:
-        reading.said.append(left_out_of("Modelfile", sorted({*other, *reading.values})))
+        reading.left_out_of("Modelfile", sorted({*other, *reading.values}))
     config["engine"] = engine_for(options, speculation)
     return reading.finish(TITLE, config)
+
+
+def _speculation(reading: Reading, k: str | None, draft: str | None) -> Values | None:
+    """By a draft model of its own, or by layers of the model that predict more tokens; 0 turns either off."""
+    if str(k) == "0" or (k is None and draft is None):
+        if draft is not None:
+            reading.leave("DRAFT", Sentence("draft_num_predict 0 turns it off"))
+        return None
+    if draft is None:
+        reading.said.append(Sentence("draft_num_predict is read as method mtp, prediction layers inside the model."))
+        return {"method": "mtp", "num_speculative_tokens": k, "model": None, "options": {}}
+    reading.said.append(Sentence("DRAFT is read as method draft_model, by a model of its own."))
+    if k is None:
+        reading.said.append(Sentence("draft_num_predict is not given: {n}, the default there, is taken.", n=_DRAFTS))
+    return {"method": "draft_model", "num_speculative_tokens": k or _DRAFTS, "model": draft, "options": {}}
 
 
 def _parsed(name: str, text: str) -> tuple[dict[str, Any], list[str], list[str]]:
@@ -104,7 +117,7 @@ def _parsed(name: str, text: str) -> tuple[dict[str, Any], list[str], list[str]]
                 )
             else:
                 raw[key.lower()] = _unquoted(rest.strip())
-        elif kind in ("FROM", "SYSTEM"):
+        elif kind in ("FROM", "SYSTEM", "DRAFT"):
             if kind in raw:
                 raise PlaygroundError(
                     Sentence("{name}: {kind} is given twice.", name=name, kind=kind),

@@ -9,6 +9,7 @@ from playground.errors import PlaygroundError
 from playground.exporters._sglang_schema import ALGORITHMS, CHAINS, Preferred, Serve
 from playground.importers import Imported
 from playground.importers import _command as command
+from playground.importers._lossy import SYNTHETIC, THRESHOLDS, forced, threshold
 from playground.importers._reading import (
     NEUTRAL,
     NO_SAMPLING,
@@ -17,6 +18,7 @@ from playground.importers._reading import (
     dtype,
     engine_for,
     located,
+    models_own,
     not_along,
     place,
     taken,
@@ -41,6 +43,7 @@ _GONE = {
     "speculative_ngram_min_match_window_size": _SHORTEST,
     "speculative_ngram_branch_length": Sentence("NGRAM drafts as long as speculative-num-draft-tokens says"),
 }
+_WITHIN = Sentence("with enable-dp-attention it lies within tp-size, which counts all GPUs")
 _SHARE = Sentence("a share for weights and KV cache alone, no one else's share means that")
 _ENGINE = {
     "tp_size": "tensor_parallel_size", "pp_size": "pipeline_parallel_size", "dp_size": "data_parallel_size",
@@ -66,7 +69,10 @@ _SERVER = {
 _METHODS = {name: method for method, name in ALGORITHMS.items()} | {"FROZEN_KV_MTP": "mtp"}
 _OWN = {
     "speculative_algorithm", "speculative_num_steps", "speculative_eagle_topk", "speculative_num_draft_tokens",
-    "speculative_draft_model_path", "model_path", "sampling_defaults",
+    "speculative_draft_model_path", "model_path", "sampling_defaults", "preferred_sampling_params",
+    "speculative_dspark_block_size", "speculative_dflash_block_size", "speculative_ngram_max_trie_depth",
+    "speculative_ngram_max_bfs_breadth", "speculative_ngram_max_match_window_size",
+    "speculative_use_block_verification", "speculative_use_rejection_sampling", *THRESHOLDS,
 }  # fmt: skip
 
 
@@ -92,10 +98,14 @@ def read(name: str, data: object, *, keep_lossy: bool = False, beside: object = 
     raw: Any = _arguments(name, data) if isinstance(data, str) else data
     if isinstance(data, str) and isinstance(beside, dict):
         mine = {key: value for key, value in raw.items() if key != "config"}
-        raw = underscored(beside, lambda key: place(f"{name}, {raw.get('config')}", beside, key)) | mine
+        file = underscored(beside, lambda key: place(f"{name}, {raw.get('config')}", beside, key))
+        raw = {_whole(key): value for key, value in file.items()} | mine
     reading = Reading(name, raw, keep_lossy=keep_lossy)
+    reading.rename({key: _whole(key) for key in reading.values if _whole(key) != key})
     if isinstance(data, str):
         reading.said += command.only_first(name, data)
+        for variable in forced(command.words(name, data)):
+            reading.lossy_left_out(variable, SYNTHETIC)
     if not isinstance(data, str) and any("_" in key for key in raw):
         reading.said.append(Sentence("Keys with underscores are read; SGLang itself takes them with dashes only."))
     reading.rename(_SAME)
@@ -112,7 +122,7 @@ def _arguments(name: str, text: str) -> Values:
         raise command.wrong(name, Sentence("holds no sglang command"), Sentence("Paste the whole command."))
     found: Values = {}
     most = command.most_values(_KNOWN, alone=_ALONE)
-    whole = [_whole(word) for word in command.one_command(words, start)]
+    whole = [_whole_flag(word) for word in command.one_command(words, start)]
     for flag, value in command.flags(whole, most=most):
         key = SHORT.get(flag, command.plain(flag))
         if not flag:
@@ -124,13 +134,18 @@ def _arguments(name: str, text: str) -> Values:
     return found
 
 
-def _whole(word: str) -> str:
-    """A word of the command; SGLang's parser takes a flag's beginning that fits one flag only, so it is filled up."""
+def _whole_flag(word: str) -> str:
+    """A word of the command, filled up where it is a flag."""
     flag, equals, value = word.partition("=")
-    fitting = [known for known in _KNOWN if known.startswith(command.plain(flag))]
-    if not flag.startswith("--") or command.plain(flag) in _KNOWN or len(fitting) != 1:
-        return word
-    return "--" + fitting[0].replace("_", "-") + equals + value
+    key = command.plain(flag)
+    whole = _whole(key)
+    return word if not flag.startswith("--") or whole == key else "--" + whole.replace("_", "-") + equals + value
+
+
+def _whole(key: str) -> str:
+    """SGLang's parser, which reads its files too, takes a flag's beginning that fits one flag only."""
+    fitting = [known for known in _KNOWN if known.startswith(key)]
+    return fitting[0] if key not in _KNOWN and len(fitting) == 1 else key
 
 
 def _config(reading: Reading) -> Values:
@@ -145,6 +160,9 @@ def _config(reading: Reading) -> Values:
     if reading.values.get("mem_fraction_static") is not None:
         reading.drop({"mem_fraction_static": _SHARE})
     number = dtype(reading)
+    if reading.values.get("enable_dp_attention") is not None and reading.switch("enable_dp_attention"):
+        reading.drop({"dp_size": _WITHIN})
+        reading.values["enable_dp_attention"] = True
     options = reading.take(_ENGINE)
     if reading.switch("disable_cuda_graph"):
         options["enforce_eager"] = True
@@ -241,14 +259,22 @@ def _chain(reading: Reading) -> int:
     return steps
 
 
+def _no_chain(reading: Reading, algorithm: str, *others: str) -> None:
+    """What says the length of another algorithm's drafts, or what `others` say already."""
+    why = Sentence("{algorithm} does not use it", algorithm=algorithm)
+    reading.drop(dict.fromkeys(("speculative_num_steps", "speculative_eagle_topk", *others), why))
+
+
 def _block(reading: Reading, algorithm: str) -> int:
-    for name in ("speculative_num_steps", "speculative_eagle_topk"):
-        reading.values.pop(name, None)
-    block = reading.values.pop("speculative_dspark_block_size", None)
+    block = reading.values.pop("speculative_dspark_block_size", None) if algorithm == "DSPARK" else None
+    if block is not None:
+        _no_chain(reading, algorithm, "speculative_num_draft_tokens", "speculative_dflash_block_size")
+        return reading.whole("speculative_dspark_block_size", block)
+    _no_chain(reading, algorithm, "speculative_dspark_block_size")
     tokens = reading.values.pop("speculative_num_draft_tokens", None)
     size = reading.values.pop("speculative_dflash_block_size", None)
-    if algorithm == "DSPARK" and block is not None:
-        return reading.whole("speculative_dspark_block_size", block)
+    if tokens is not None and size is not None and str(size) != str(tokens):
+        reading.leave("speculative_dflash_block_size", Sentence("speculative-num-draft-tokens says the length"))
     tokens = tokens if tokens is not None else size
     if tokens is None:
         reading.said.append(Sentence("The draft's length is left to the checkpoint: 15 is taken, set it by hand."))
@@ -262,8 +288,7 @@ def _ngram(reading: Reading, options: Values) -> int:
     breadth = reading.values.pop("speculative_ngram_max_bfs_breadth", 10)
     reading.values.pop("speculative_ngram_min_bfs_breadth", None)  # at most the other one, which says chain or tree
     window = reading.values.pop("speculative_ngram_max_match_window_size", None)
-    for name in ("speculative_num_steps", "speculative_eagle_topk"):
-        reading.values.pop(name, None)
+    _no_chain(reading, "NGRAM")
     reading.drop(_GONE)
     if tokens is None:
         reading.said.append(
@@ -298,18 +323,13 @@ def _verification(reading: Reading, options: Values) -> None:
         options["rejection_sample_method"] = "block"
     elif rejection:
         options["rejection_sample_method"] = "standard"
-    for name in ("speculative_accept_threshold_single", "speculative_accept_threshold_acc"):
+    for name in THRESHOLDS:
         value = reading.values.pop(name, None)
         if value is None:
             continue
-        read = reading.checked(_Thresholds, {name: value})
-        if (threshold := getattr(read, name)) < 1 and reading.lossy(
-            name,
-            Sentence(
-                "a threshold of {threshold:g} accepts tokens that the target would not choose", threshold=threshold
-            ),
-        ):
-            options[name] = threshold
+        limit = getattr(reading.checked(_Thresholds, {name: value}), name)
+        if limit < 1 and reading.lossy(name, threshold(limit)):
+            options[name] = limit
 
 
 class _Thresholds(BaseModel):
@@ -333,11 +353,6 @@ def _sampling(reading: Reading) -> Values:
     if not given:
         reading.said.append(NO_SAMPLING)
     if reading.values.pop("sampling_defaults", "model") != "openai":
-        reading.said.append(
-            Sentence(
-                "Without `{key}` the model's own generation_config.json fills what is open.",
-                key="sampling-defaults: openai",
-            )
-        )
+        reading.said.append(models_own("sampling-defaults: openai"))
     known = {key: value for key, value in sampling.items() if key in SamplingParams.model_fields}
     return located(known, given)

@@ -13,6 +13,7 @@ from playground.exporters._trtllm_schema import DECODING
 from playground.exporters.tensorrt_llm import LEAST_TOKENS
 from playground.importers import Imported
 from playground.importers import _command as command
+from playground.importers._lossy import FORCING, RELAXED, RELAXING, SYNTHETIC, forced
 from playground.importers._reading import (
     EARLIEST,
     NEUTRAL,
@@ -21,7 +22,6 @@ from playground.importers._reading import (
     Values,
     dtype,
     engine_for,
-    left_out_of,
     taken,
 )
 from playground.importers._values import MAX_WHOLE, switch_of, text_of, without_value
@@ -140,8 +140,11 @@ def read(name: str, data: object, *, keep_lossy: bool = False, beside: object = 
     reading = Reading(name, raw, keep_lossy=keep_lossy)
     if isinstance(data, str):
         reading.said += command.only_first(name, data)
+        for variable in forced(command.words(name, data)):
+            reading.lossy_left_out(variable, SYNTHETIC)
     reading.rename(_SAME)
-    return reading.finish(TITLE, _config(reading))
+    config, about = _config(reading)
+    return reading.finish(TITLE, config, more=about)
 
 
 def _arguments(name: str, text: str) -> Values:
@@ -168,10 +171,12 @@ def _most(flag: str) -> int:
     return min(1, command.most_values((command.plain(flag),))(flag))
 
 
-def _config(reading: Reading) -> Values:
+def _config(reading: Reading) -> tuple[Values, str]:
+    """The config, and what its description must say."""
     reading.filled(_SERVER)
-    target = reading.text("model")
+    target, about = reading.text("model"), ""
     if target is None:
+        about = "It names no target model; the one here stands in."
         target = RunConfig.model_fields["target"].default
         reading.said.append(
             Sentence(
@@ -185,10 +190,10 @@ def _config(reading: Reading) -> Values:
     # What an export writes by itself says nothing about the preset.
     k = speculation["num_speculative_tokens"] if speculation else 0
     if options.get("max_num_batched_tokens") == max(LEAST_TOKENS, options.get("max_num_seqs", 0) * (k + 1)):
-        del options["max_num_batched_tokens"]
+        reading.values["max_num_tokens"] = options.pop("max_num_batched_tokens")
     reading.left_out(_SERVER, {"speculative_config", "dtype", "tensor_parallel_size", "max_batch_size", "max_seq_len"})
     reading.said.append(NO_SAMPLING)
-    return {
+    config = {
         "engine": engine_for(options, speculation),
         "engine_options": options,
         "target": target,
@@ -196,6 +201,7 @@ def _config(reading: Reading) -> Values:
         "speculation": speculation,
         "sampling": dict(NEUTRAL),
     }
+    return config, about
 
 
 def _engine_options(reading: Reading) -> Values:
@@ -223,8 +229,9 @@ def _engine_options(reading: Reading) -> Values:
                 share=str(share)[:20],
             )
         )
+        reading.gone.append("free_gpu_memory_fraction")
     if cache:
-        reading.said.append(left_out_of("kv_cache_config", sorted(cache)))
+        reading.left_out_of("kv_cache_config", sorted(cache))
     return options
 
 
@@ -235,7 +242,7 @@ def _speculation(reading: Reading) -> Values | None:
     if not found:
         return None
     inner = inner or Reading(reading.name, found, keep_lossy=reading.keep_lossy)
-    inner.said = reading.said
+    inner.said, inner.gone = reading.said, reading.gone
     method = _method(inner)
     _rename(inner)
     options: Values = {}
@@ -264,10 +271,21 @@ def _speculation(reading: Reading) -> Values | None:
     model = inner.text("speculative_model")
     for key, why in _GONE.items():
         if inner.values.pop(key, None) is not None and why:
-            inner.said.append(Sentence("{key} of speculative_config is left out: {why}.", key=key, why=why))
-    inner.left_out((), {"max_draft_len", "speculative_model", "max_matching_ngram_size", "use_rejection_sampling"})
+            _leave(inner, key, why)
+    inner.left_out((), _INNER)
     number = inner.whole("max_draft_len", 1 if k is None else k)
     return {"method": method, "num_speculative_tokens": number, "model": model, "options": options}
+
+
+_INNER = {
+    "max_draft_len", "speculative_model", "max_matching_ngram_size", "use_rejection_sampling", "posterior_threshold",
+    RELAXING, "relaxed_topk", "relaxed_delta",
+}  # fmt: skip
+
+
+def _leave(inner: Reading, key: str, why: Sentence) -> None:
+    inner.said.append(Sentence("{key} of speculative_config is left out: {why}.", key=key, why=why))
+    inner.gone.append(key)
 
 
 class _Relaxed(BaseModel):
@@ -297,19 +315,20 @@ def _method(inner: Reading) -> str:
 def _rename(inner: Reading) -> None:
     old = inner.values
     if "num_nextn_predict_layers" in old and "max_draft_len" in old:
-        del old["max_draft_len"]  # 1.2 overwrites it
+        given = old.pop("max_draft_len")
+        if str(given) != str(old["num_nextn_predict_layers"]):
+            _leave(inner, "max_draft_len", Sentence("num_nextn_predict_layers overwrites it in 1.2"))
     why = {"num_nextn_predict_layers": "1.3", "prompt_lookup_num_tokens": "1.0"}
     for name, new in _OLD_NAMES.items():
         inner.rename({name: new}, Sentence("since {release}", release=why.get(name, "1.2")))
 
 
 def _lossy(inner: Reading, options: Values) -> None:
-    if inner.switch("use_relaxed_acceptance_for_thinking"):
-        inner.lossy(
-            "use_relaxed_acceptance_for_thinking",
-            Sentence("relaxed acceptance takes tokens that are not the target's"),
-        )
-        options["use_relaxed_acceptance_for_thinking"] = True
+    for key in [key for key in inner.values if "synthetic" in key or key.upper() in FORCING]:
+        inner.lossy_left_out(key, SYNTHETIC)
+    if inner.switch(RELAXING):
+        inner.lossy(RELAXING, RELAXED)
+        options[RELAXING] = True
         given = {key: inner.values.pop(key) for key in _Relaxed.model_fields if inner.values.get(key) is not None}
         options |= inner.checked(_Relaxed, given, inner.raw).model_dump(exclude_none=True)
     inner.drop(dict.fromkeys(_Relaxed.model_fields, _NOT_RELAXED))

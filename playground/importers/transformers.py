@@ -4,14 +4,19 @@ import ast
 import re
 from typing import Any
 
+from pydantic import BaseModel, Field
+
 from playground.config import SamplingParams
 from playground.importers import Imported
 from playground.importers import _command as command
 from playground.importers._python import UNREADABLE, Literals, Unread, called, parsed
-from playground.importers._reading import EARLIEST, Reading, Values, dtype, engine_for, left_out_of, taken
+from playground.importers._reading import EARLIEST, Reading, Values, dtype, engine_for, taken
 from playground.sentence import Sentence
 
 TITLE = "Transformers"
+
+_CONFIDENCE = 0.4
+"""assistant_confidence_threshold where nothing is said."""
 
 _FIELDS = {
     "temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "min_p": "min_p",
@@ -39,11 +44,16 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
     chosen = next((i for i, (found, unread) in enumerate(asked) if _may_speculate(literals, found, unread)), 0)
     generate, (found, unread) = generates[chosen], asked[chosen]
     draft, unread = _draft(unread, loaded)
-    for key, node in _attributes(tree):
+    target = _target(name, generate, loaded, draft)
+    for owner, key, node in _attributes(tree):
         value = literals.value(node)
+        if owner != draft and owner in loaded and owner != target:
+            continue  # of a model that this call does not use
+        if owner == draft and draft is not None and key not in _OF_DRAFT:
+            continue  # an assistant samples as the target does
         if value is UNREADABLE:
             unread.append(literals.unread(key, node))
-        elif key == "num_assistant_tokens" or key not in found:  # the draft's own is what counts
+        elif key in _OF_DRAFT or key not in found:  # the draft's own is what counts; of the target's, generate's
             found[key] = value
     if wrong := [one for one in unread if one.key in _DRAFTING or _hides(literals, one)]:
         raise wrong[0].refused(name)
@@ -53,11 +63,11 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
             Sentence("Of {n} calls the one in line {line} is read.", n=len(generates), line=generate.lineno)
         )
     reading.said += [one.left_out() for one in unread if one.key not in {"**", *_INPUTS}]
-    target, number = loaded[_target(name, generate, loaded, draft)]
+    model, number = loaded[target]
     reading.values["dtype"] = number
     speculation = _speculation(reading, loaded[draft][0] if draft else None)
     config: Values = {
-        "target": target,
+        "target": model,
         "dtype": dtype(reading),
         "speculation": speculation,
         "sampling": _sampling(reading, calls, literals),
@@ -68,11 +78,13 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
     for key in ("assistant_model", *_INPUTS):
         reading.values.pop(key, None)
     if reading.values:
-        reading.said.append(left_out_of("generate", sorted(reading.values)))
+        reading.left_out_of("generate", sorted(reading.values))
     return reading.finish(TITLE, config)
 
 
-_DRAFTING = {"assistant_model", "prompt_lookup_num_tokens", "max_matching_ngram_size", "num_assistant_tokens"}
+_OF_DRAFT = {"num_assistant_tokens", "num_assistant_tokens_schedule", "assistant_confidence_threshold"}
+"""What an assistant reads from a generation_config of its own."""
+_DRAFTING = {"assistant_model", "prompt_lookup_num_tokens", "max_matching_ngram_size", *_OF_DRAFT}
 _INPUTS = {
     "inputs", "input_ids", "attention_mask", "streamer", "tokenizer", "assistant_tokenizer", "pad_token_id",
 }  # fmt: skip
@@ -91,15 +103,18 @@ def _asked(literals: Literals, call: ast.Call) -> tuple[Values, list[Unread]]:
     return found, unread
 
 
-def _attributes(tree: ast.Module) -> list[tuple[str, ast.expr]]:
-    """What is set afterwards: `draft.generation_config.num_assistant_tokens = 5`."""
-    return [
-        (target.attr, node.value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Attribute) and target.attr in _DRAFTING
-    ]
+def _attributes(tree: ast.Module) -> list[tuple[str, str, ast.expr]]:
+    """(whose, key, value) of what is set afterwards: `draft.generation_config.num_assistant_tokens = 5`."""
+    assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
+    targets = [(target, node.value) for node in assigned for target in node.targets]
+    found = []
+    for target, value in targets:
+        match target:
+            case ast.Attribute(value=ast.Attribute(value=ast.Name(id=owner), attr="generation_config"), attr=key):
+                found.append((owner, key, value))
+            case ast.Attribute(attr=key) if key in _DRAFTING:
+                found.append(("", key, value))
+    return found
 
 
 def _hides(literals: Literals, one: Unread) -> bool:
@@ -167,7 +182,11 @@ def _speculation(reading: Reading, draft: str | None) -> Values | None:
     values = reading.values
     lookup, longest = values.pop("prompt_lookup_num_tokens", None), values.pop("max_matching_ngram_size", None)
     if lookup is not None:
-        options = {"prompt_lookup_max": 2 if longest is None else longest, "prompt_lookup_min": 1, "match": "earliest"}
+        options: Values = {
+            "prompt_lookup_max": 2 if longest is None else longest,
+            "prompt_lookup_min": 1,
+            "match": "earliest",
+        }
         if longest is None:
             reading.said.append(
                 Sentence("max_matching_ngram_size is not given: {n}, the default there, is taken.", n=2)
@@ -183,12 +202,34 @@ def _speculation(reading: Reading, draft: str | None) -> Values | None:
             Sentence("num_assistant_tokens is not given: 20, the default, is written out; it also changes by itself.")
         )
     options = {"draft_sample_method": "probabilistic"}
+    if (stop := _early_stop(reading)) > 0:
+        options["draft_p_min"] = stop
     return {
         "method": "draft_model",
         "num_speculative_tokens": 20 if k is None else k,
         "model": draft,
         "options": options,
     }
+
+
+def _early_stop(reading: Reading) -> float:
+    """The probability below which the assistant ends its draft."""
+    schedule = reading.text("num_assistant_tokens_schedule")
+    if schedule not in (None, "constant"):
+        why = Sentence("presets hold one draft length for every load")
+        reading.leave("num_assistant_tokens_schedule", why)
+    given = reading.values.pop("assistant_confidence_threshold", None)
+    if given is None:
+        reading.said.append(
+            Sentence("assistant_confidence_threshold is not given: {p:g}, the default there, is taken.", p=_CONFIDENCE)
+        )
+        return _CONFIDENCE
+    read: _EarlyStop = reading.checked(_EarlyStop, {"assistant_confidence_threshold": given})
+    return read.assistant_confidence_threshold
+
+
+class _EarlyStop(BaseModel):
+    assistant_confidence_threshold: float = Field(ge=0, le=1)
 
 
 def _sampling(reading: Reading, calls: list[ast.Call], literals: Literals) -> Values:

@@ -19,6 +19,7 @@ from playground.exporters._vllm_schema import (
     dashed,
 )
 from playground.importers import Imported, llama_cpp, sglang, tensorrt_llm
+from playground.importers import _vllm_flags as flags
 from playground.importers import _vllm_source as source
 from playground.importers import preset as preset_file
 from playground.importers._command import only_first
@@ -27,15 +28,17 @@ from playground.importers._reading import (
     NEUTRAL,
     NO_SAMPLING,
     checked_as,
+    described,
     left_out_of,
     located,
+    models_own,
     no_length,
     not_along,
     not_known,
     place,
     servers_own,
 )
-from playground.importers._text import in_words, name_from
+from playground.importers._text import name_from
 from playground.importers._values import refuse_absurd, refuse_variable, switch_of, text_of, underscored, without_value
 from playground.importers._vllm_upgrade import DROPPED, MOVED_INSIDE, Values, upgrade
 from playground.importers._yaml import Located, parse_json
@@ -57,16 +60,7 @@ _OURS = {
     *DROPPED,
     *MOVED_INSIDE,
 }
-_SERVER = {
-    "host", "port", "uds", "api_key", "served_model_name", "root_path", "ssl_keyfile", "ssl_certfile",
-    "allowed_origins", "allow_credentials", "allowed_methods", "allowed_headers", "uvicorn_log_level",
-    "disable_log_requests", "disable_log_stats", "enable_log_requests", "max_log_len", "middleware", "response_role",
-    "chat_template", "tool_call_parser", "reasoning_parser", "enable_auto_tool_choice", "lora_modules",
-    "trust_remote_code", "tokenizer", "tokenizer_mode", "revision", "code_revision", "download_dir", "load_format",
-    "swap_space", "cpu_offload_gb", "max_logprobs", "enable_chunked_prefill", "enable_per_request_metrics",
-    "per_request_spec_decode_metrics", "limit_mm_per_prompt", "block_size", "task", "runner", "api_server_count",
-    "config", "disable_log_request", "optimization_level", "compilation_config",
-}  # fmt: skip
+_SERVER = flags.KNOWN - _OURS
 _OF_OTHERS = ("decoding_type", "speculative_algorithm", "speculative-algorithm")
 
 
@@ -116,11 +110,15 @@ def read(name: str, data: object, *, keep_lossy: bool = False, beside: object = 
     values = _normal(name, raw)
     values, said = upgrade(name, values, keep_lossy=keep_lossy)
     said += about
-    said += _left_out(name, values, raw)
+    server, strange = _left_out(name, values, raw)
+    if isinstance(missing := values.get("config"), str):
+        said.append(not_along(missing))
+    said += [servers_own(server)] if server else []
+    said += [not_known(strange)] if strange else []
     config = _config(name, values, raw, said)
-    description = f"Imported from {in_words(name)} (vLLM)."
+    description = described(name, TITLE, [*server, *strange])
     preset = {"name": name_from(name), "description": description, "config": config}
-    return Imported(preset_file.read(name, preset).preset, tuple(said))
+    return Imported(preset_file.load(name, preset), tuple(said))
 
 
 def _normal(name: str, raw: dict[str, Any]) -> Values:
@@ -145,8 +143,8 @@ def _normal(name: str, raw: dict[str, Any]) -> Values:
     return values
 
 
-def _left_out(name: str, values: Values, raw: dict[str, Any]) -> list[Sentence]:
-    """A sentence for the keys that have no place in a preset."""
+def _left_out(name: str, values: Values, raw: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """The keys that have no place in a preset: the server's, and those that nobody knows."""
     server = sorted(key for key in values if key in _SERVER and key != "config")
     strange = sorted(key for key in values if key not in _SERVER and key not in _OURS)
     for key in strange:
@@ -157,14 +155,7 @@ def _left_out(name: str, values: Values, raw: dict[str, Any]) -> list[Sentence]:
                 Sentence("Did you mean {close}?", close=close[0]),
                 code="bad_config",
             )
-    said = []
-    if isinstance(file := values.get("config"), str):
-        said.append(not_along(file))
-    if server:
-        said.append(servers_own(server))
-    if strange:
-        said.append(not_known(strange))
-    return said
+    return server, strange
 
 
 def _config(name: str, values: Values, raw: dict[str, Any], said: list[Sentence]) -> Values:
@@ -194,19 +185,29 @@ def _config(name: str, values: Values, raw: dict[str, Any], said: list[Sentence]
 
 def _engine_options(name: str, values: Values, raw: dict[str, Any]) -> Values:
     options = {key: values[key] for key in ENGINE_OPTIONS if values.get(key) not in (None, "None", "auto")}
-    if "max_model_len" in options:
-        options["max_model_len"] = _length(options["max_model_len"])
+    if str(options.get("max_model_len")) == "-1":  # another way to say auto
+        del options["max_model_len"]
+    options |= {key: _length(options[key]) for key in _LENGTHS if key in options}
     defaults = {"model": "-", "dtype": "auto", "gpu_memory_utilization": 0.5, "generation_config": "vllm"}
     file = {dashed(key): value for key, value in (defaults | options).items()}
     read = checked_as(ServeConfig, file | {"override-generation-config": {}}, name, raw)
     return {key: getattr(read, key) for key in options}
 
 
+_LENGTHS = ("max_model_len", "max_num_batched_tokens")
+"""Flags of ours that take a letter behind the number; vLLM takes none for max_num_seqs."""
+
+
 def _length(value: Any) -> Any:
-    """vLLM's "8k" (thousands) and "8K" (1,024s)."""
-    match = re.fullmatch(r"(\d{1,9})([kKmM])", value) if isinstance(value, str) else None
-    factors = {"k": 1000, "K": 1024, "m": 1000**2, "M": 1024**2}
-    return int(match[1]) * factors[match[2]] if match else value
+    """vLLM's "25.6k" (thousands) and "8K" (1,024s, whole ones only)."""
+    match = _WITH_LETTER.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None or ("." in match[1] and match[2].isupper()):
+        return value
+    power = "kmgt".index(match[2].lower()) + 1
+    return int(match[1]) * 1024**power if match[2].isupper() else int(float(match[1]) * 1000**power)
+
+
+_WITH_LETTER = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)([kKmMgGtT])")
 
 
 def _speculation(name: str, spec: Values, raw: dict[str, Any]) -> Values:
@@ -253,12 +254,7 @@ def _sampling(name: str, values: Values, raw: dict[str, Any], said: list[Sentenc
     if "max_tokens" not in sampling:
         said.append(no_length())
     if values.get("generation_config", "auto") != "vllm" and not isinstance(request, dict):
-        said.append(
-            Sentence(
-                "Without `{key}` the model's own generation_config.json fills what is open.",
-                key="generation-config: vllm",
-            )
-        )
+        said.append(models_own("generation-config: vllm"))
     if sampling["top_k"] == -1:
         sampling["top_k"] = 0
     return located(sampling, given)

@@ -178,9 +178,36 @@ CHINESE: dict[str, str] = {
     "speculative-ngram-max-match-window-size is now said by speculative-ngram-max-trie-depth (0.5.23).": (
         "speculative-ngram-max-match-window-size 现由 speculative-ngram-max-trie-depth 表示（0.5.23）。"
     ),
-    "Without `{key}` the model's own generation_config.json fills what is open.": (
-        "没有 `{key}` 时，未指定的值由模型自己的 generation_config.json 填充。"
+    (
+        "Without `{key}` the model's own generation_config.json fills what is open; a preset leaves nothing open, so "
+        "an export of it writes neutral values in place of the model's own."
+    ): (
+        "没有 `{key}` 时，未指定的值由模型自己的 generation_config.json 填充；预设不留空，因此由它导出的文件"
+        "会写入中性值，取代模型自己的值。"
     ),
+    "with enable-dp-attention it lies within tp-size, which counts all GPUs": (
+        "打开 enable-dp-attention 时它包含在 tp-size 之内，后者计入全部 GPU"
+    ),
+    "{algorithm} does not use it": "{algorithm} 不使用它",
+    "speculative-num-draft-tokens says the length": "长度由 speculative-num-draft-tokens 决定",
+    "{key} names the target": "目标模型由 {key} 指明",
+    (
+        "Its {n} slots share one cache (kv-unified), which presets do not hold: an export gives each slot a whole "
+        "context of its own."
+    ): "它的 {n} 个槽位共用一个缓存（kv-unified），预设没有这一项：导出时每个槽位各有一份完整的上下文。",
+    "num_nextn_predict_layers overwrites it in 1.2": "在 1.2 中它被 num_nextn_predict_layers 覆盖",
+    "DRAFT is read as method draft_model, by a model of its own.": "DRAFT 读作方法 draft_model，即用单独的草稿模型。",
+    "draft_num_predict is not given: {n}, the default there, is taken.": (
+        "未给出 draft_num_predict：取那里的默认值 {n}。"
+    ),
+    "draft_num_predict 0 turns it off": "draft_num_predict 0 将其关闭",
+    "assistant_confidence_threshold is not given: {p:g}, the default there, is taken.": (
+        "未给出 assistant_confidence_threshold：取那里的默认值 {p:g}。"
+    ),
+    "{name}: names no model, unless {word} is one: it stands behind {flag}, which is not known here.": (
+        "{name}：没有指明模型，除非 {word} 就是：它在 {flag} 之后，而此处不认识这个参数。"
+    ),
+    "Put the model first, right behind `vllm serve`.": "请把模型放在最前，紧跟 `vllm serve`。",
     "speculative-num-draft-tokens {tokens} is taken as {n}, as SGLang does for a chain.": (
         "speculative-num-draft-tokens {tokens} 按 {n} 计，SGLang 对链也是如此。"
     ),
