@@ -351,6 +351,13 @@ def test_a_cache_that_slots_share_is_not_divided(flags: str, length: int) -> Non
     assert said(imported, "share one cache") == ("unified" in flags or "-kvu" in flags.split())
 
 
+def test_a_model_named_in_two_ways_is_said() -> None:
+    both = import_text("x.sh", "llama-server -m x.gguf -hf a/b -md d.gguf -hfd c/d --spec-type draft-simple")
+    assert (both.preset.config.target, spec_of(both)["model"]) == ("x.gguf", "d.gguf")
+    assert said(both, "hf_repo is left out: model names the model")
+    assert said(both, "spec-draft-hf is left out: spec-draft-model names the model")
+
+
 def test_texts_of_a_preset_file_stay_texts() -> None:
     config = import_text("x.ini", "[m]\nmodel = true\nreverse-prompt = true\nignore-eos = true\n").preset.config
     assert (config.target, config.sampling.stop, config.sampling.ignore_eos) == ("true", ("true",), True)

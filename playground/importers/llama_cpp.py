@@ -117,7 +117,7 @@ def _config(reading: Reading) -> Values:
         )
         raise PlaygroundError(Sentence("{name}: names no model.", name=reading.name), hint, code="bad_config")
     if reading.values.get("hf_repo") != target:
-        reading.drop({"hf_repo": Sentence("{key} names the target", key="model")})
+        reading.drop({"hf_repo": Sentence("{key} names the model", key="model")})
     reading.values.pop("hf_repo", None)
     old = bool({*_RENAMED, *_GONE} & reading.values.keys()) or str(reading.values.get("spec_type")) in _OLD_TYPES
     reading.rename(_RENAMED, Sentence("removed in April 2026"))
@@ -164,7 +164,10 @@ def _room(reading: Reading) -> Values:
 def _speculation(reading: Reading, old: bool, engine_options: Values) -> Values | None:
     for key in [key for key in reading.values if key.startswith("spec_synth")]:
         reading.lossy_left_out(key, SYNTHETIC)
-    model = reading.text("spec_draft_model") or reading.text("spec_draft_hf")
+    model = reading.text("spec_draft_model")
+    if model is not None:
+        reading.drop({"spec_draft_hf": Sentence("{key} names the model", key="spec-draft-model")})
+    model = model or reading.text("spec_draft_hf")
     kind = _kind(reading, model)
     k, shortest = _whole(reading, "spec_draft_n_max", least=1), _whole(reading, "spec_draft_n_min")
     p_min, how = reading.values.pop("spec_draft_p_min", None), reading.text("spec_draft_sampling")

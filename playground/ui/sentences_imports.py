@@ -190,7 +190,7 @@ CHINESE: dict[str, str] = {
     ),
     "{algorithm} does not use it": "{algorithm} 不使用它",
     "speculative-num-draft-tokens says the length": "长度由 speculative-num-draft-tokens 决定",
-    "{key} names the target": "目标模型由 {key} 指明",
+    "{key} names the model": "模型由 {key} 指明",
     (
         "Its {n} slots share one cache (kv-unified), which presets do not hold: an export gives each slot a whole "
         "context of its own."
