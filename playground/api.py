@@ -435,9 +435,14 @@ def runs(search: str = "", *, limit: int = 50, **filters: Any) -> RunList:
     return _shared().runs(search, limit=limit, **filters)
 
 
-def read_config(file: str | Path) -> Imported:
-    """A preset from a file of any known dialect (ours, vLLM's), with the rewrites that brought it up to date."""
-    return import_file(Path(file))
+def read_config(file: str | Path, *, keep_lossy: bool = False) -> Imported:
+    """A preset from a file of any known dialect (ours, vLLM's), with the rewrites that brought it up to date.
+
+    Raises:
+        PlaygroundError: it cannot be read, or it changes the output (relaxed or typical acceptance) and `keep_lossy`
+            does not say that this is wanted.
+    """
+    return import_file(Path(file), keep_lossy=keep_lossy)
 
 
 _lock = threading.Lock()

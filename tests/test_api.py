@@ -120,6 +120,11 @@ def test_export_what_was_measured(playground: api.Playground, pair: api.Comparis
     assert "max_new_tokens: 24" in next(iter(capped.files.values()))
     assert playground.export("default", to="preset").files.keys() == {"default.yaml"}
     assert api.read_config(tmp_path / "measured.vllm.yaml").preset.config.target == "smollm2-135m"
+    lossy = tmp_path / "lossy.yaml"
+    lossy.write_text("model-path: a/b\nspeculative-algorithm: NEXTN\nspeculative-accept-threshold-acc: 0.2\n")
+    with pytest.raises(PlaygroundError, match="changes the output"):
+        api.read_config(lossy)
+    assert "kept knowingly" in " ".join(api.read_config(lossy, keep_lossy=True).rewrites)
 
 
 def test_presets_runs_and_overrides(playground: api.Playground, pair: api.ComparisonOutput) -> None:
