@@ -24,6 +24,7 @@ from playground.exporters._verdict import verdict
 from playground.exportfiles import is_zip
 from playground.headfiles import head_config
 from playground.importers import Imported
+from playground.importers._launch import bare
 from playground.importers._text import MAX_BYTES, decode, read_file
 from playground.importers._yaml import parse_documents, parse_json
 from playground.models import model_paths
@@ -182,7 +183,7 @@ def import_text(
 
     `beside` holds other files that came along, by name: a command may speak of one.
     """
-    data = _parse(name, decode(name, content))
+    data, written = _data(name, content)
     if _is_request(data):
         raise PlaygroundError(
             Sentence("{name}: this is a request to a server, not the configuration of one.", name=name),
@@ -193,7 +194,7 @@ def import_text(
         if module.recognises(name, data):
             more = {}
             if hasattr(module, "refers") and (wanted := module.refers(name, data)):
-                more = {"beside": _other(wanted, {} if beside is None else beside)}
+                more = {"beside": _other(wanted, written, {} if beside is None else beside)}
             imported: Imported = module.read(name, data, keep_lossy=keep_lossy, **more)
             return imported
     titles = ", ".join(module.TITLE for module in discover(importers.PACKAGE).values())
@@ -207,12 +208,12 @@ def import_text(
 def import_together(files: Mapping[str, bytes | str], *, keep_lossy: bool = False) -> Imported:
     """The preset of several files that belong together: of the one that speaks of another, else of the first."""
     for name, content in files.items():
-        data = _parse(name, decode(name, content))
+        data, _ = _data(name, content)
         for module in discover(importers.PACKAGE).values():
             wanted = module.refers(name, data) if hasattr(module, "refers") and module.recognises(name, data) else None
             if wanted and _bare(wanted) in files:
                 return import_text(name, content, keep_lossy=keep_lossy, beside=files)
-    servers = [name for name, content in files.items() if not _is_request(_parse(name, decode(name, content)))]
+    servers = [name for name, content in files.items() if not _is_request(_data(name, content)[0])]
     name = next(iter(servers or files))
     return import_text(name, files[name], keep_lossy=keep_lossy, beside=files)
 
@@ -246,14 +247,19 @@ def _bare(path: str) -> str:
     return PurePosixPath(path.replace("\\", "/")).name
 
 
-def _other(wanted: str, files: Mapping[str, bytes | str]) -> object:
-    """The data of a file that a command names, by its bare name; None where it did not come along."""
+def _other(wanted: str, *places: Mapping[str, bytes | str]) -> object:
+    """The data of a file that a command names, by its bare name, from the first that has it; None where none has."""
     name = _bare(wanted)
-    try:
-        content = files[name]
-    except KeyError:
-        return None
-    return _parse(name, decode(name, content))
+    for files in places:
+        if name in files:
+            return _parse(name, decode(name, files[name]))
+    return None
+
+
+def _data(name: str, content: bytes | str) -> tuple[object, dict[str, str]]:
+    """A file's data, and the files that it writes itself, as a script does with `cat > file <<EOF`."""
+    text, written = bare(name, decode(name, content))
+    return _parse(name, text), written
 
 
 def _parse(name: str, text: str) -> object:

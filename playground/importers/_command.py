@@ -1,34 +1,24 @@
-"""Shell commands as words and flags. Nothing is run; a variable is filled in where the text itself sets it.
-
-Knows quoting, line ends and comments; which flags there are is each importer's.
-"""
+"""Shell commands as words and flags. Nothing is run; which flags there are is each importer's."""
 
 import re
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator
 
-from playground.errors import PlaygroundError
+from playground.importers._shell import MAX_CODE, wrong
 from playground.importers._values import refuse_variable, variable_in
+from playground.importers._variables import Marked, Operator, script
 from playground.sentence import Sentence
 
-MAX_CODE = 100_000
-"""Characters of a command or snippet."""
+__all__ = [
+    "MANY", "MAX_CODE", "Flag", "flags", "is_flag", "most_values", "one_command", "only_first", "plain",
+    "put_positional", "uncommented", "words", "wrong",
+]  # fmt: skip
 
 Flag = tuple[str, str | list[str] | bool]
-
-
-def wrong(name: str, problem: str, hint: str) -> PlaygroundError:
-    return PlaygroundError(Sentence("{name} {problem}.", name=name, problem=problem), hint, code="bad_file")
 
 
 def uncommented(text: str) -> str:
     """Without the lines that are comments: what a file says about itself is not what it is."""
     return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith(("#", ";")))
-
-
-class Operator(str):
-    """A word that the shell keeps for itself: a line's end, `;`, `&&`, `|`, `>`."""
-
-    __slots__ = ()
 
 
 def words(name: str, text: str) -> list[str]:
@@ -39,154 +29,19 @@ def words(name: str, text: str) -> list[str]:
     Raises:
         PlaygroundError: too long; quotes or brackets that do not match; a line that only seems to go on.
     """
-    if len(text) > MAX_CODE:
-        raise wrong(
-            name, Sentence("is longer than {most:,} characters", most=MAX_CODE), Sentence("Paste the command alone.")
-        )
-    found: list[str] = []
-    variables = _Variables()
-    for kind, token, at_end in _tokens(text):
-        if kind == "operator":
-            if not variables.open:
-                variables.end_of_command()
-                found.append(Operator(token))
-            continue
-        if at_end and _SPACED.search(token):
-            raise wrong(
-                name,
-                Sentence("has a space behind the backslash at a line's end, so that the command ends there"),
-                Sentence("Remove the space."),
-            )
-        filled = _words(name, token, variables)
-        if not variables.sees(token, filled):
-            found += filled
-    if variables.open:
-        raise wrong(name, Sentence("opens a list in brackets and does not close it"), Sentence("Check its brackets."))
-    return found
-
-
-_SPACED = re.compile(r"(?:^|[^\\])(?:\\\\)*\\[ \t]$")
-_LIST = re.compile(r"([A-Za-z_]\w*)=\(")
-_SET = re.compile(r"([A-Za-z_]\w*)=")
-_ALL = re.compile(r"\"?\$\{(\w+)\[[@*]\]\}\"?|\$(?:(\w+)|\{(\w+)\})")
-"""A whole word that stands for several: a list, or a variable without quotes, which a shell splits at its spaces."""
-
-_KEYWORDS = ("then", "else", "do", "{", "(", "&&", "!")
-_DECLARES = ("export", "declare", "readonly", "local", "typeset")
-
-
-class _Variables:
-    """What a text sets as it goes. One that is set to two different values is none: which of them, the flow decides."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, list[str] | None] = {}
-        self.open: str | None = None
-        """The name of the list whose closing bracket has not come."""
-        self._waiting: dict[str, list[str]] = {}
-        self._declares = self._runs = False
-
-    def end_of_command(self) -> None:
-        for name, value in self._waiting.items():
-            self.values[name] = value if self.values.get(name, value) == value else None
-        self._waiting, self._declares, self._runs = {}, False, False
-
-    def sees(self, token: str, filled: list[str]) -> bool:
-        """The next word; whether it belongs to a list, which is no part of a command."""
-        if self.open is None and not self._runs and (begin := _LIST.match(token)):
-            self.open, self._waiting[begin[1]] = begin[1], []
-            filled = [word.partition("(")[2] for word in filled[:1]] + filled[1:]
-        if self.open is not None:
-            closed = token.endswith(")")
-            kept = [word.removesuffix(")") if closed else word for word in filled]
-            self._waiting[self.open] += [word for word in kept if word]
-            self.open = None if closed else self.open
-            return True
-        if not self._runs and (found := _SET.match(token)):
-            self._waiting[found[1]] = ["".join(filled).partition("=")[2]]
-        elif not self._runs and not self._declares and token in _DECLARES:
-            self._declares = True
-        elif not self._declares and token not in _KEYWORDS:
-            # `NAME=value program`: it is set for the program alone, and not in what this line says.
-            self._runs, self._waiting = True, {}
-        return False
-
-
-def _tokens(text: str) -> Iterator[tuple[str | None, str, bool]]:
-    """(kind, text, whether the line holds nothing behind it)."""
-    for match in _TOKEN.finditer(text):
-        if match.lastgroup in ("operator", "word"):
-            yield match.lastgroup, match[0], text[match.end() : match.end() + 1] in ("\n", "\r", "")
-
-
-_TOKEN = re.compile(
-    r"""(?P<space>(?:[ \t\r]|\\\r?\n)+)
-    | (?P<comment>\#[^\n]*)
-    | (?P<operator>\n|\d?[;&|<>]+)
-    | (?P<word>(?:[^\s'"\\;&|<>]|\\\r?\n|\\.|'[^']*'|"(?:[^"\\]|\\.)*"|'[^']*\Z|"(?:[^"\\]|\\.)*\Z|\\\Z)+)
-    | (?P<other>.)""",
-    re.VERBOSE | re.DOTALL,
-)
-"""A comment begins a word; inside one `#` is like any letter."""
-
-_PIECE = re.compile(
-    r"""(?P<single>'[^']*') | (?P<double>"(?:[^"\\]|\\.)*") | (?P<joined>\\\r?\n) | (?P<escaped>\\.)
-    | (?P<plain>[^'"\\]+) | (?P<open>.)""",
-    re.VERBOSE | re.DOTALL,
-)
-
-
-_NAMED = re.compile(r"\$(?:(\w+)|\{(\w+)(?::?[-=]([^{}]*))?\})")
-_IN_QUOTES = re.compile(r"\\(?:\r?\n|([\\\"$`]))|" + _NAMED.pattern)
-
-
-def _words(name: str, token: str, variables: _Variables) -> list[str]:
-    """What a word stands for: itself without quotes and with its variables, or several."""
-    if whole := _ALL.fullmatch(token):
-        values = variables.values.get(whole[1] or whole[2] or whole[3])
-        if values is not None:
-            return values if whole[1] else " ".join(values).split()
-    return [_word(name, token, variables.values)]
-
-
-def _filled(match: re.Match[str], plain: str | None, braced: str | None, default: str | None,
-            values: Mapping[str, list[str] | None]) -> str:  # fmt: skip
-    found = values.get(plain or braced or "")
-    if found is not None:
-        return " ".join(found)
-    if default is not None:
-        return default
-    return match[0] if plain is None else f"${{{plain}}}"  # so that it is told from a dollar in quotes
-
-
-def _word(name: str, token: str, values: Mapping[str, list[str] | None]) -> str:
-    """One word without its quotes."""
-
-    def named(found: re.Match[str]) -> str:
-        return _filled(found, found[1], found[2], found[3], values)
-
-    def in_quotes(found: re.Match[str]) -> str:
-        return found[1] or "" if found[0][0] == "\\" else _filled(found, found[2], found[3], found[4], values)
-
-    parts = []
-    for match in _PIECE.finditer(token):
-        piece = match[0]
-        match match.lastgroup:
-            case "single":
-                parts.append(piece[1:-1])
-            case "double":
-                parts.append(_IN_QUOTES.sub(in_quotes, piece[1:-1]))
-            case "escaped":
-                parts.append(piece[1])
-            case "plain":
-                parts.append(_NAMED.sub(named, piece))
-            case "open":
-                raise wrong(name, Sentence("is no shell command: no closing quotation"), Sentence("Check its quotes."))
-    return "".join(parts)
+    return script(name, text).words
 
 
 def one_command(found: list[str], start: int) -> list[str]:
-    """The words from `start` to where the shell begins another command."""
+    """The words from `start` to where the shell begins another command.
+
+    Raises:
+        PlaygroundError: one of them hangs on the way a script takes, or the next line seems to be the command's rest.
+    """
     end = next((i for i in range(start, len(found)) if isinstance(found[i], Operator)), len(found))
+    for word in found[start : end + 1]:
+        if isinstance(word, Marked) and word.refusal is not None:
+            raise word.refusal
     return found[start:end]
 
 
@@ -225,6 +80,7 @@ def flags(
     """(flag or "", value) in order: True for a flag alone, a list for several values; "" for a word without a flag.
 
     A flag takes as many of the words behind it as `most` says; one that takes none still takes a "true" or "false".
+    A variable among several is none of them: without quotes it may hold flags.
     """
     position = 0
     while position < len(found):
@@ -238,6 +94,8 @@ def flags(
         limit = most(key)
         while not equals and position < len(found) and not is_flag(found[position]):
             if len(values) >= limit and (limit or values or found[position].lower() not in ("true", "false")):
+                break
+            if values and variable_in(found[position]) == found[position]:
                 break
             values.append(found[position])
             position += 1

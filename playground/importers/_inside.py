@@ -1,8 +1,7 @@
-"""What runs in a container, read by the importer of that server. Knows images and programs, no container format."""
+"""What runs in a container, read by the importer of that server. Knows no container format."""
 
-import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,17 +9,6 @@ from playground.errors import PlaygroundError
 from playground.importers import Imported, llama_cpp, sglang, tensorrt_llm, vllm
 from playground.importers._yaml import parse_yaml
 from playground.sentence import Sentence
-
-_IMAGES: tuple[tuple[str, list[str]], ...] = (
-    ("vllm-openai", ["vllm", "serve"]),
-    ("vllm-cpu", ["vllm", "serve"]),
-    ("llama.cpp:", ["llama-server"]),
-    ("tensorrt-llm", []),
-    ("sglang", []),
-)
-"""Part of an image's name -> the program that it starts by itself."""
-
-_PROGRAMS = ("vllm", "llama-server", "trtllm-serve", "sglang")
 
 
 def words_of(value: object, where: str) -> list[str]:
@@ -40,26 +28,6 @@ def words_of(value: object, where: str) -> list[str]:
             code="bad_config",
         )
     return [str(item) for item in items]
-
-
-def server_command(image: str, words: Sequence[str], environment: Mapping[str, str]) -> str | None:
-    """The whole command line of a known server; None where it is none."""
-    found = list(words)
-    if len(found) >= 3 and found[0].rsplit("/", 1)[-1] in ("sh", "bash") and found[1] in ("-c", "-lc", "-ec"):
-        if not any(program in found[2] for program in _PROGRAMS):
-            return None
-        known = [f"{key}={shlex.quote(value)}\n" for key, value in environment.items() if key.isidentifier()]
-        return "".join([*known, re.sub(r"\bexec\s+", "", found[2])])
-    programs = [word.rsplit("/", 1)[-1] for word in found]
-    if not any(name in programs for name in _PROGRAMS) and not any(
-        word.startswith(("sglang.", "vllm.")) for word in found
-    ):
-        start = next((program for part, program in _IMAGES if part in image), None)
-        if not start:
-            return None
-        found = [*start, *found]
-    first = [f"{key}={shlex.quote(value)}" for key, value in environment.items() if key.startswith("LLAMA_ARG_")]
-    return " ".join([*first, shlex.join(found)])
 
 
 def read_command(name: str, text: str, files: Mapping[str, str], *, keep_lossy: bool) -> Imported:

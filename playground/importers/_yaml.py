@@ -19,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 from playground.errors import PlaygroundError
 from playground.faults import MOST, words
 from playground.importers._text import check_size, decode
+from playground.importers._values import refuse_variable
 from playground.sentence import SEMICOLON, Sentence, joined
 
 try:
@@ -75,7 +76,7 @@ def parse_documents(name: str, content: bytes | str) -> list[object]:
     check_size(name, len(text))
     try:
         _inspect(name, text)
-        nodes = list(yaml.compose_all(text, Loader=_Loader))
+        nodes = [node for node in yaml.compose_all(text, Loader=_Loader) if not _is_empty(node)]
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         _broken(name, text, mark.line + 1 if mark else 1, error.problem or Sentence("this is not YAML"), "YAML")
@@ -118,6 +119,8 @@ def parse_json(name: str, content: bytes | str) -> object:
     try:
         data = json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
     except json.JSONDecodeError as error:
+        if text[error.pos : error.pos + 1] in ("$", "`"):
+            refuse_variable(text[error.pos :], name)  # a shell was to put the value, or all of it, there
         _broken(
             name,
             text,
@@ -327,6 +330,11 @@ def _merge(name: str, mapping: Located, line: int, node: yaml.Node, loader: Any)
         for key, value in beneath.items():
             if key not in mapping:
                 mapping[key], mapping.lines[key] = value, beneath.lines[key]
+
+
+def _is_empty(node: yaml.Node) -> bool:
+    """Whether nothing stands between two `---`, or behind the last."""
+    return isinstance(node, yaml.ScalarNode) and node.tag == _PREFIX + "null" and not node.value
 
 
 def _is_text(node: yaml.ScalarNode) -> bool:

@@ -5,7 +5,9 @@ from typing import Any
 
 from playground.errors import PlaygroundError
 from playground.importers import Imported
-from playground.importers._inside import read_command, server_command, told, words_of
+from playground.importers._inside import read_command, told, words_of
+from playground.importers._launch import Started, of_image
+from playground.importers._values import refuse_variable
 from playground.sentence import Sentence
 
 TITLE = "Docker Compose"
@@ -18,10 +20,10 @@ def recognises(name: str, data: object) -> bool:
 def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
     """See `Importer`."""
     services = data.get("services") if isinstance(data, dict) else None
-    found: list[tuple[str, str]] = []
+    found: list[tuple[str, Started]] = []
     for title, service in services.items() if isinstance(services, dict) else ():
-        if isinstance(service, dict) and (text := _command(service, _where(name, title))):
-            found.append((title, text))
+        if isinstance(service, dict) and (started := _started(service, _where(name, title))).commands:
+            found.append((title, started))
     if not isinstance(services, dict) or not found:
         held = ", ".join(title[:40] for title in list(services)[:8]) if isinstance(services, dict) else ""
         names = held or Sentence("no service")
@@ -29,7 +31,7 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
             Sentence("{name}: no service runs a server we know; it has {names}.", name=name, names=names),
             Sentence("Known are vLLM, SGLang, TensorRT-LLM and llama.cpp."),
         )
-    title, text = found[0]
+    title, started = found[0]
     if not any(services[title].get(key) for key in ("command", "entrypoint", "environment")):
         raise PlaygroundError(
             Sentence(
@@ -40,13 +42,13 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
             Sentence("Add `command:` with the server's flags."),
             code="bad_config",
         )
-    imported = read_command(name, text, _files(data), keep_lossy=keep_lossy)
+    imported = read_command(name, started.text, _files(data) | started.files, keep_lossy=keep_lossy)
     said = [Sentence("Read from the command of service {name}; its container is left out.", name=title[:60])]
     if others := ", ".join(other[:40] for other, _ in found[1:]):
         said.append(Sentence("Only this service is read; left out: {names}.", names=others))
     if services[title].get("extends"):
         said.append(Sentence("The service extends another, which is not read: what that one says is missing."))
-    if services[title].get("env_file") and "llama-server" in text:
+    if services[title].get("env_file") and "llama-server" in started.text:
         said.append(Sentence("The service's env_file is not read: LLAMA_ARG_ variables there are missing."))
     return told(imported, *said)
 
@@ -55,10 +57,21 @@ def _where(name: str, title: str) -> Sentence:
     return Sentence("{name}: the command of service {service}", name=name, service=title[:60])
 
 
-def _command(service: dict[str, Any], where: str) -> str | None:
+def _started(service: dict[str, Any], where: str) -> Started:
     entry, given = words_of(service.get("entrypoint"), where), words_of(service.get("command"), where)
-    words = [_plain(word) for word in [*entry, *given]]
-    return server_command(str(service.get("image", "")), words, _environment(service.get("environment")))
+    environment = _environment(service.get("environment"))
+    for variable in {match[1] or match[2] for word in [*entry, *given] for match in _HOST.finditer(word)} - {None}:
+        # Compose puts it in before the container's own shell sees the command, so the container's value is not meant.
+        if any(f"{variable}=" in word for word in [*entry, *given]):
+            refuse_variable(f"${{{variable}}}", where)
+        environment.pop(variable, None)
+    return of_image(
+        where,
+        str(service.get("image", "")),
+        [_plain(word) for word in entry],
+        [_plain(word) for word in given],
+        environment,
+    )
 
 
 def _environment(value: object) -> dict[str, str]:
@@ -86,6 +99,16 @@ def _files(data: Any) -> dict[str, str]:
     return found
 
 
+_HOST = re.compile(r"\$\$|\$(?:([A-Za-z_]\w*)|\{(\w+)(?::?[^-}:][^}]*)?\})")
+"""`$NAME` and `${NAME}`, which compose fills in from where it runs; with a default it is that."""
+
+
 def _plain(text: str) -> str:
-    """`$$` is one dollar; `${NAME:-default}` is its default, other variables stay as they are."""
-    return re.sub(r"\$\$|\$\{\w+:?-([^}$]*)\}", lambda match: "$" if match[0] == "$$" else match[1], text)
+    """`$$` is one dollar; `${NAME:-default}` is its default, other variables stay, `$NAME` with its braces."""
+
+    def filled(match: re.Match[str]) -> str:
+        if match[0] == "$$":
+            return "$"
+        return f"${{{match[1]}}}" if match[1] else match[2]
+
+    return re.sub(r"\$\$|\$([A-Za-z_]\w*)|\$\{\w+:?-([^}$]*)\}", filled, text)

@@ -7,7 +7,8 @@ from typing import Any
 
 from playground.errors import PlaygroundError
 from playground.importers import Imported
-from playground.importers._inside import read_command, server_command, told, words_of
+from playground.importers._inside import read_command, told, words_of
+from playground.importers._launch import Started, of_image
 from playground.importers._values import switch_of
 from playground.sentence import Sentence
 
@@ -17,6 +18,7 @@ _CHART = {
     "dtype": "--dtype", "tensorParallelSize": "--tensor-parallel-size", "maxNumSeqs": "--max-num-seqs",
     "maxModelLen": "--max-model-len", "gpuMemoryUtilization": "--gpu-memory-utilization",
 }  # fmt: skip
+_KSERVE = {"id": "--model", "name": "--served-model-name"}
 MAX_NODES = 10_000
 
 
@@ -35,25 +37,30 @@ def read(name: str, data: object, *, keep_lossy: bool = False) -> Imported:
         return _production_stack(name, chart, keep_lossy)
     if "modelArtifacts" in chart:
         return _llm_d(name, chart, keep_lossy)
-    found: list[tuple[str, str]] = []
+    found: list[tuple[str, Started]] = []
     for container in _containers(data):
         where = f"{name}: the command of container {str(container.get('name', '?'))[:60]}"
-        words = [*words_of(container.get("command"), where), *words_of(container.get("args"), where)]
-        environment = _environment(container)
-        filled = [_filled(word, environment) for word in words]
-        text = server_command(str(container.get("image", "")), filled, environment)
-        if text:
-            found.append((str(container.get("name", "?"))[:60], text))
+        started = _started(container, where)
+        if started.commands:
+            found.append((str(container.get("name", "?"))[:60], started))
     if found:
-        title, text = found[0]
+        title, started = found[0]
         said = [Sentence("Read from container {name}; the pod around it is left out.", name=title)]
         if others := ", ".join(other[:40] for other, _ in found[1:]):
             said.append(Sentence("Only this container is read; left out: {names}.", names=others))
-        return told(read_command(name, text, _files(data), keep_lossy=keep_lossy), *said)
+        return told(read_command(name, started.text, _files(data) | started.files, keep_lossy=keep_lossy), *said)
     raise PlaygroundError(
         Sentence("{name}: no container runs a server we know.", name=name),
         Sentence("Known are vLLM, SGLang, TensorRT-LLM and llama.cpp."),
     )
+
+
+def _started(container: dict[str, Any], where: str) -> Started:
+    environment = _environment(container)
+    entry, given = (
+        [_filled(word, environment) for word in words_of(container.get(key), where)] for key in ("command", "args")
+    )
+    return of_image(where, str(container.get("image", "")), entry, given, environment)
 
 
 def _walk(data: object) -> Iterator[dict[str, Any]]:
@@ -75,7 +82,12 @@ def _containers(data: object) -> Iterator[dict[str, Any]]:
             yield from (item for item in items if isinstance(item, dict))
         model = mapping.get("model")
         if isinstance(model, dict) and isinstance(model.get("args"), list):
-            yield {"image": "vllm-openai", "name": "predictor"} | model
+            yield {"image": "vllm-openai", "name": "predictor"} | model | {"args": _of_kserve(model["args"])}
+
+
+def _of_kserve(args: list[Any]) -> list[Any]:
+    """The flags of KServe's own server under vLLM's names; the others are vLLM's already."""
+    return [re.sub(r"^--model[_-](id|name)(?==|$)", lambda found: _KSERVE[found[1]], str(word)) for word in args]
 
 
 def _environment(container: dict[str, Any]) -> dict[str, str]:
@@ -129,16 +141,25 @@ def _llm_d(name: str, chart: dict[str, Any], keep_lossy: bool) -> Imported:
             Sentence("{name}: modelArtifacts names no model.", name=name), Sentence("Add its name."), code="bad_config"
         )
     decode = decode if isinstance(decode, dict) else {}
-    words = ["vllm", "serve", target]
+    flags: list[str] = []
     sizes = decode.get("parallelism")
     for key, flag in (("tensor", "--tensor-parallel-size"), ("data", "--data-parallel-size")):
         size = sizes.get(key) if isinstance(sizes, dict) else None
         if size is not None and (key == "tensor" or size != 1):
-            words += [flag, str(size)]
+            flags += [flag, str(size)]
     containers = decode.get("containers")
     first = containers[0] if isinstance(containers, list) and containers and isinstance(containers[0], dict) else {}
-    words += words_of(first.get("args"), f"{name}: args of decode")
+    if first.get("command") or first.get("modelCommand") not in (None, "vllmServe", "imageDefault"):
+        return _of_own_command(name, first, keep_lossy)
+    words = ["vllm", "serve", target, *flags, *words_of(first.get("args"), f"{name}: args of decode")]
     imported = read_command(name, shlex.join(words), {}, keep_lossy=keep_lossy)
+    return told(imported, Sentence("Read from the decode values of llm-d; what the chart adds is left out."))
+
+
+def _of_own_command(name: str, container: dict[str, Any], keep_lossy: bool) -> Imported:
+    """`modelCommand: custom`: the chart adds nothing, and the container says all."""
+    started = _started(container, f"{name}: the command of decode")
+    imported = read_command(name, started.text, started.files, keep_lossy=keep_lossy)
     return told(imported, Sentence("Read from the decode values of llm-d; what the chart adds is left out."))
 
 

@@ -98,6 +98,16 @@ CHINESE: dict[str, str] = {
     "Paste the command alone.": "请只粘贴命令。",
     "Paste the call alone.": "请只粘贴该调用。",
     "is no shell command: no closing quotation": "不是 shell 命令：引号未闭合",
+    "is no shell command: no closing bracket": "不是 shell 命令：括号未闭合",
+    "{name}: the command ends before {flag}, which begins a line of its own.": (
+        "{name}：命令在 {flag} 之前就结束了，该参数另起了一行。"
+    ),
+    "End every line of the command but its last in a backslash, with no blank line or comment between.": (
+        "请在命令除最后一行外的每一行末尾写反斜杠，中间不要有空行或注释。"
+    ),
+    "{name}: the variable {variable} is set in more than one way, and nothing here says which holds.": (
+        "{name}：变量 {variable} 有多种取值，此处无法得知取哪一个。"
+    ),
     "Check its quotes.": "请检查其引号。",
     "{where} opens a quote and does not close it.": "{where}的引号未闭合。",
     "{name}: the command of service {service}": "{name}：服务 {service} 的命令",
