@@ -127,6 +127,7 @@ SEEDED = {
     "appended to a list": 'A=(m/L)\nA+=(--seed 3)\nvllm serve "${A[@]}"',
     "appended to a text": 'A="m/L"\nA+=" --seed 3"\nvllm serve $A',
     "appended letters": "K=; K+=3\nvllm serve m/L --seed $K",
+    "set where it is not": ": ${K:=3}\nvllm serve m/L --seed $K",
     "set again": "K=4; K=3\nvllm serve m/L --seed $K",
     "on the same way": 'if x; then A=(--seed 3); vllm serve m/L "${A[@]}"; fi',
     "in a chain": "cd x && K=3 && vllm serve m/L --seed $K",

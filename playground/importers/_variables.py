@@ -356,7 +356,10 @@ class _Flow:
         if (how[-1:] in "-=" and how and (value is None or (how[0] == ":" and empty))) or (
             how[-1:] == "+" and value is not None and not (how[0] == ":" and empty)
         ):
-            return self._other(other, piece.quoted)
+            found = self._other(other, piece.quoted)
+            if how[-1] == "=" and not found[2]:
+                self._put(name, [" ".join(found[0])])
+            return found
         if how[-1:] == "+":
             # Whatever a list that nobody sets is, it is not handed over from outside.
             return ([], True, "") if match[2] or value is not None else (shown, False, "")
