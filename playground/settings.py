@@ -5,24 +5,31 @@ Knows nothing of what runs (config.py).
 
 import os
 import socket
+from collections.abc import Collection
 from ipaddress import ip_address
 from pathlib import Path
 
 from pydantic import Field, SecretStr, ValidationError, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_core import ErrorDetails
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
-from playground.config import config_error
 from playground.engines import EngineContext
 from playground.errors import PlaygroundError
+from playground.faults import MOST, words
 
 ROOT = Path(__file__).resolve().parent.parent
 """The checkout: shipped presets and suites are read from here, never written."""
 
 
+_PREFIX = "DRAFTBOARD_"
+
+
 class Settings(BaseSettings):
     """The operator's choices. Every field is an environment variable `DRAFTBOARD_<NAME>` and a line of `.env`."""
 
-    model_config = SettingsConfigDict(env_prefix="DRAFTBOARD_", env_file=".env", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix=_PREFIX, env_file=".env", env_ignore_empty=True, extra="ignore", frozen=True
+    )
 
     host: str = Field("127.0.0.1", description="Address to listen on; any but loopback needs auth.")
     port: int = Field(7860, ge=1, le=65535, description="Port of the page.")
@@ -111,7 +118,8 @@ class Settings(BaseSettings):
             except OSError as error:
                 raise _unwritable(folder, error.strerror or str(error)) from None
             if not os.access(folder, os.W_OK):
-                raise _unwritable(folder, "permission denied")
+                why = "it lies on a disk that is read-only" if _read_only(folder) else "permission denied"
+                raise _unwritable(folder, why)
 
     def check_port(self) -> None:
         """Raises PlaygroundError when the port is taken."""
@@ -132,13 +140,42 @@ def load_settings(**overrides: object) -> Settings:
     """The settings, or one sentence naming the wrong variable."""
     try:
         return Settings(**overrides)  # type: ignore[arg-type]
+    except SettingsError as error:
+        raise _no_json(str(error)) from None
     except ValidationError as error:
-        raise config_error(error, "the settings (DRAFTBOARD_* variables or .env)") from None
+        found = "; ".join(_fault(item, overrides) for item in error.errors()[:MOST])
+        raise PlaygroundError(
+            f"{found}.", "Correct it where it is set, in the environment or in .env.", code="bad_config"
+        ) from None
+
+
+def _fault(item: ErrorDetails, overrides: Collection[str]) -> str:
+    """What is wrong with a setting, under the name that it was given by."""
+    if not item["loc"]:
+        return words(item)
+    name = str(item["loc"][0])
+    return f"{name if name in overrides else _PREFIX + name.upper()}: {words(item)}"
+
+
+def _no_json(error: str) -> PlaygroundError:
+    """Of a setting whose text must be JSON. The text itself stays out: it may hold a key."""
+    name = next((name for name in Settings.model_fields if f'"{name}"' in error), "a setting")
+    mapping = name == "remote_keys"
+    example = '{"http://host:8000": "its key"}' if mapping else '["/first", "/second"]'
+    return PlaygroundError(
+        f"{_PREFIX}{name.upper()} is no JSON {'mapping' if mapping else 'list'}.",
+        f"Write it like '{example}', or leave it out.",
+        code="bad_config",
+    )
+
+
+def _read_only(folder: Path) -> bool:
+    return bool(os.statvfs(folder).f_flag & os.ST_RDONLY) if hasattr(os, "statvfs") else False
 
 
 def _unwritable(folder: Path, why: str) -> PlaygroundError:
     return PlaygroundError(
         f"The folder {folder} cannot be written: {why}.",
-        "Give it to this user, or choose another with DRAFTBOARD_DATA=/some/folder.",
+        "Let this user write to it, or choose another with DRAFTBOARD_DATA=/some/folder.",
         code="unwritable",
     )

@@ -267,7 +267,8 @@ def migrate(db: Database) -> None:
     """Bring the file to this version; the caller holds the write lock, so two processes never migrate at once.
 
     Raises:
-        PlaygroundError: the file was written by a newer version ("newer_database").
+        PlaygroundError: the file was written by a newer version ("newer_database"), or by another program
+            ("foreign_database").
     """
     ours = {migration.name for migration in migrations.pending(Database(memory=True))}
     unknown = {migration.name for migration in migrations.applied(db)} - ours
@@ -276,5 +277,11 @@ def migrate(db: Database) -> None:
             Sentence("The database was written by a newer version of Draftboard."),
             Sentence("Update Draftboard, or choose another file with DRAFTBOARD_DATABASE=/some/file.db."),
             code="newer_database",
+        )
+    if not migrations.applied(db) and "runs" in db.table_names():
+        raise PlaygroundError(
+            Sentence("The database is another program's: it has a table runs that is not Draftboard's."),
+            Sentence("Choose another file with DRAFTBOARD_DATABASE=/some/file.db."),
+            code="foreign_database",
         )
     migrations.apply(db)

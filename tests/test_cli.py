@@ -1,9 +1,11 @@
 """The command line through the real runner and store, on canned streams: results, errors, exit codes, JSON."""
 
+import contextlib
 import json
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -263,10 +265,48 @@ def test_a_taken_port_is_said_at_start(shell: Shell) -> None:
 def test_a_wrong_setting_is_said(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     """CASES 34."""
     monkeypatch.setenv("DRAFTBOARD_PORT", "http")
-    assert "port: input should be a valid integer" in shell.json("runs", code=2)["error"]
-    monkeypatch.delenv("DRAFTBOARD_PORT")
+    assert shell.json("runs", code=2)["error"].startswith("DRAFTBOARD_PORT: input should be a valid integer")
+    monkeypatch.setenv("DRAFTBOARD_PORT", "")
+    assert shell("runs")[0] == 0, "an empty one is none"
+    for name, value in (
+        ("MODEL_FOLDERS", "/a"),
+        ("REMOTE_SERVERS", "http://a:1"),
+        ("REMOTE_KEYS", '{"http://a:1": "K'),
+    ):
+        monkeypatch.setenv(f"DRAFTBOARD_{name}", value)
+        said = shell.json("runs", code=2)
+        assert f"DRAFTBOARD_{name} is no JSON" in said["error"]
+        assert value not in said["error"]
+        monkeypatch.delenv(f"DRAFTBOARD_{name}")
     monkeypatch.setenv("DRAFTBOARD_HOST", "0.0.0.0")
     assert "no auth is set" in shell.json("serve", code=2)["error"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("runs", "--limit", "0"), ("runs", "--limit", "-3"), ("runs", "--offset", "-1"), ("runs", "--limit", "x"),
+        ("replay", "x", "--speed", "-1"), ("replay", "x", "--speed", "nan"), ("bench", "--repeats", "0"),
+        ("bench", "--threshold", "inf"), ("doctor", "--target", "t", "--draft", "d", "--context", "0"),
+    ],
+)  # fmt: skip
+def test_a_number_out_of_range_is_refused_by_its_flag(shell: Shell, words: tuple[str, ...]) -> None:
+    assert words[-2] in shell.json(*words, code=2)["error"]
+
+
+@pytest.mark.parametrize("prompt", ["", " \n"])
+def test_an_empty_prompt_is_refused_as_on_the_page(shell: Shell, prompt: str) -> None:
+    assert shell.json("run", "--prompt", prompt, code=2)["code"] == "no_prompt"
+
+
+def test_a_database_of_another_program_is_left_alone(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "theirs.db"
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute("create table runs(id int)")
+    monkeypatch.setenv("DRAFTBOARD_DATABASE", str(path))
+    assert shell.json("runs", code=2)["code"] == "foreign_database"
 
 
 def test_a_fault_of_ours_is_exit_code_1_and_still_json(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

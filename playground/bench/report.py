@@ -185,7 +185,9 @@ def _arm(results: Sequence[RunResult]) -> dict[str, Any]:
     """METRICS names of one arm; times per request as quantiles."""
     ttft = [r.ttft for r in results if r.ttft is not None]
     tpot = [r.tpot for r in results if r.tpot is not None]
+    waits = [r.processor_wait for r in results if r.processor_wait is not None]
     return pooled(results) | {
+        "processor_wait": quantile(waits, 0.5),
         "ttft": quantile(ttft, 0.5),
         "ttft_p50": quantile(ttft, 0.5),
         "ttft_p99": quantile(ttft, 0.99),

@@ -14,6 +14,7 @@ from typing import Any
 
 from playground.cli import bench, doctor, machine, running, sharing, stored, train, tune
 from playground.cli.flags import Parser
+from playground.cli.numbers import real
 from playground.cli.output import (
     BAD_INPUT,
     FAILED,
@@ -90,7 +91,7 @@ def parser() -> Parser:
     _add_runs(commands)
     again = _command(commands, "replay", running.replay, "a stored run or comparison again, with its own timing")
     again.add_argument("id", metavar="ID")
-    again.add_argument("--speed", type=float, metavar="X", help="2 is twice as fast, 0 does not wait (default: 1)")
+    again.add_argument("--speed", type=real(0), metavar="X", help="2 is twice as fast, 0 does not wait (default: 1)")
     again.add_argument("--rejected", action=argparse.BooleanOptionalAction, default=True, help="show rejected drafts")
     sharing.add_export_flags(_command(commands, "export", sharing.export, "a run or preset for a server"))
     sharing.add_import_flags(_command(commands, "import", sharing.import_, "a server's configuration as a preset"))

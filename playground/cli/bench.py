@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from playground.cli.flags import add_config_flags, config_from
+from playground.cli.numbers import real, whole
 from playground.cli.output import OK, Output, stopping
 from playground.cli.running import opened
 from playground.cli.stored import store as opened_store
@@ -35,9 +36,11 @@ def add_bench_flags(parser: argparse.ArgumentParser) -> None:
     add_suite_flags(parser)
     how = parser.add_argument_group("measuring")
     how.add_argument(
-        "--threshold", type=float, default=2.0, metavar="X", help="speed-up that is asked for (default: 2)"
+        "--threshold", type=real(0), default=2.0, metavar="X", help="speed-up that is asked for (default: 2)"
     )
-    how.add_argument("--repeats", type=int, default=1, metavar="N", help="measure each prompt N times (default: 1)")
+    how.add_argument(
+        "--repeats", type=whole(1), default=1, metavar="N", help="times each prompt is measured (default: 1)"
+    )
     how.add_argument(
         "--aa",
         action=argparse.BooleanOptionalAction,

@@ -6,6 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from playground.catalogue import all_models, checked_pairs, drafts_for, groups, on_machine
+from playground.cli.numbers import whole
 from playground.cli.output import OK, Output, stopping
 from playground.cli.running import opened
 from playground.doctor import engines
@@ -28,17 +29,21 @@ def add_doctor_flags(parser: argparse.ArgumentParser) -> None:
     parser.usage = "python -m playground doctor [--target T] [--draft D [--agreement]] [flags]"
     parser.add_argument("--target", default=DEFAULT, metavar="T", help=f"name, folder, GGUF file (default: {DEFAULT})")
     parser.add_argument("--draft", metavar="D", help="likewise; without it: every draft there is for the target")
-    parser.add_argument("--context", type=int, metavar="N", help="tokens to reckon the memory for")
+    parser.add_argument("--context", type=whole(1), metavar="N", help="tokens to reckon the memory for")
     parser.add_argument("--dtype", choices=("auto", "bfloat16", "float16", "float32"), default="auto")
     parser.add_argument("--device", help="auto, cpu, cuda, cuda:N or mps (default: DRAFTBOARD_DEVICE)")
     trial = parser.add_argument_group("agreement test: loads both models and runs prompts with and without drafting")
     trial.add_argument("--agreement", action="store_true", help="run it")
     trial.add_argument("--prompt", metavar="TEXT", action="append", default=[], help="a prompt of yours (repeatable)")
     trial.add_argument("--suite", metavar="NAME|FILE", help="prompts of a suite (default: the general one)")
-    trial.add_argument("--limit", type=int, default=PROMPTS, metavar="N", help=f"prompts (default: {PROMPTS})")
-    trial.add_argument("--max-tokens", type=int, default=MAX_TOKENS, metavar="N", help=f"default: {MAX_TOKENS}")
+    trial.add_argument("--limit", type=whole(1), default=PROMPTS, metavar="N", help=f"prompts (default: {PROMPTS})")
+    trial.add_argument("--max-tokens", type=whole(1), default=MAX_TOKENS, metavar="N", help=f"default: {MAX_TOKENS}")
     trial.add_argument(
-        "--num-speculative-tokens", type=int, default=LONGEST, metavar="K", help=f"largest k (default: {LONGEST})"
+        "--num-speculative-tokens",
+        type=whole(1, 64),
+        default=LONGEST,
+        metavar="K",
+        help=f"largest k (default: {LONGEST})",
     )
 
 

@@ -154,13 +154,20 @@ def prompt_of(args: argparse.Namespace) -> str:
             f"{what}.", "Give one of --prompt TEXT, --prompt-file FILE, or --prompt - for stdin.", code="bad_arguments"
         )
     if given is not None and given != "-":
-        return str(given)
+        return _said(str(given))
     if file in (None, "-"):
         name, content = "stdin", sys.stdin.buffer.read(4 * MAX_TEXT + 1)
     else:
         name, content = str(file), read_file(Path(file), limit=4 * MAX_TEXT)
     text = decode(name, content, limit=4 * MAX_TEXT)
-    return text.removesuffix("\n").removesuffix("\r")
+    return _said(text.removesuffix("\n").removesuffix("\r"))
+
+
+def _said(prompt: str) -> str:
+    """Raises PlaygroundError for a prompt of nothing, as the page does."""
+    if not prompt.strip():
+        raise PlaygroundError("The prompt is empty.", "Write one.", code="no_prompt")
+    return prompt
 
 
 def _settings(args: argparse.Namespace) -> Settings:

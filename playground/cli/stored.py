@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
+from playground.cli.numbers import whole
 from playground.cli.output import OK, Output
 from playground.errors import PlaygroundError
 from playground.presets import write_whole
@@ -32,8 +33,8 @@ def add_list_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--search", default="", metavar="WORDS", help="in prompt, output, models, method, note and id")
     parser.add_argument("--sort", default="started_at", metavar="NAME", help="a column or metric (default: started_at)")
     parser.add_argument("--ascending", action="store_true", help="smallest or oldest first")
-    parser.add_argument("--limit", type=int, default=20, metavar="N", help="rows (default: 20)")
-    parser.add_argument("--offset", type=int, default=0, metavar="N", help="rows to pass over")
+    parser.add_argument("--limit", type=whole(1), default=20, metavar="N", help="rows (default: 20)")
+    parser.add_argument("--offset", type=whole(0), default=0, metavar="N", help="rows to pass over")
     for name in ("engine", "target", "method", "status", "source", "arm", "comparison-id"):
         parser.add_argument(f"--{name}", metavar="TEXT", help=f"only runs with this {name.replace('-', ' ')}")
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from playground.cli.numbers import whole
 from playground.cli.output import Output, Stop
 from playground.errors import PlaygroundError
 from playground.presets import write_whole
@@ -40,9 +41,11 @@ def add_suite_flags(parser: argparse.ArgumentParser) -> None:
         help="a suite by name, or a file: MT-Bench, HumanEval, CNN/DailyMail, any JSON Lines, CSV, Parquet or text "
         f"(default: {DEFAULT})",
     )
-    group.add_argument("--limit", type=int, metavar="N", help="only the first N prompts")
-    group.add_argument("--sample", type=int, metavar="N", help="N prompts at random, spread over the categories")
-    group.add_argument("--sample-seed", type=int, default=0, metavar="N", help="which ones (default: 0)")
+    group.add_argument("--limit", type=whole(1), metavar="N", help="only the first N prompts")
+    group.add_argument("--sample", type=whole(1), metavar="N", help="N prompts at random, spread over the categories")
+    group.add_argument(
+        "--sample-seed", type=whole(0, 2**63 - 1), default=0, metavar="N", help="which ones (default: 0)"
+    )
     group.add_argument(
         "--category", action="append", default=[], metavar="NAME", help="only this category (repeatable)"
     )

@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from playground.cli.flags import add_config_flags, config_from
+from playground.cli.numbers import whole
 from playground.cli.output import OK, Output, stopping
 from playground.cli.running import opened
 from playground.cli.stored import store as opened_store
@@ -52,7 +53,7 @@ def add_tune_flags(parser: argparse.ArgumentParser) -> None:
         help="what the best one is best at (default: decode speed)",
     )
     what.add_argument(
-        "--finalists", type=int, default=4, metavar="N", help="how many are measured, at most (default: 4)"
+        "--finalists", type=whole(1), default=4, metavar="N", help="how many are measured, at most (default: 4)"
     )
     what.add_argument("--full-grid", action="store_true", help="also measure everything, to check the short way")
     stored = parser.add_argument_group("stored tunings")

@@ -62,7 +62,7 @@ class History:
         )
         with gr.Row(elem_id="history-files"):
             self.upload = gr.UploadButton(
-                i18n.label("history.import"), file_types=[".jsonl", ".json", ".gz"], elem_classes="small"
+                i18n.label("history.import"), file_types=[".jsonl", ".json"], elem_classes="small"
             )
             self.download = gr.DownloadButton(visible="hidden", elem_id="history-download")
         self.imported = gr.HTML("", elem_id="history-imported")

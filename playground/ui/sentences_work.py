@@ -165,6 +165,12 @@ CHINESE: dict[str, str] = {
     "Move it away to start afresh, or try to save its runs: sqlite3 {path} .recover | sqlite3 saved.db": (
         "请移走它以重新开始，或尝试挽救其中的运行：sqlite3 {path} .recover | sqlite3 saved.db"
     ),
+    "The database is another program's: it has a table runs that is not Draftboard's.": (
+        "该数据库属于其他程序：其中的 runs 表不是 Draftboard 的。"
+    ),
+    "Choose another file with DRAFTBOARD_DATABASE=/some/file.db.": (
+        "请用 DRAFTBOARD_DATABASE=/some/file.db 另选文件。"
+    ),
     "The database was written by a newer version of Draftboard.": "该数据库由更新版本的 Draftboard 写入。",
     "Update Draftboard, or choose another file with DRAFTBOARD_DATABASE=/some/file.db.": (
         "请更新 Draftboard，或用 DRAFTBOARD_DATABASE=/some/file.db 另选文件。"

@@ -152,7 +152,7 @@ STRINGS: dict[str, dict[str, str]] = {
     "shell.history.delete.no": {"en": "Keep", "zh-CN": "保留"},
     "shell.history.deleted": {"en": "{n} deleted", "zh-CN": "已删除 {n} 条"},
     "history.import": {"en": "Import JSONL", "zh-CN": "导入 JSONL"},
-    "history.imported": {"en": "{n} runs imported.", "zh-CN": "已导入 {n} 条运行。"},
+    "history.imported": {"en": "Imported, number of runs: {n}.", "zh-CN": "已导入 {n} 条运行。"},
     # Export
     "export.from_run": {"en": "A measured run", "zh-CN": "测量过的运行"},
     "export.from_run.info": {
