@@ -12,7 +12,7 @@ from playground.exchange import import_text, import_together
 from playground.exporters import vllm as exporter
 from playground.importers import Imported
 from playground.importers import vllm as importer
-from tests._presets import DRAFT_MODEL, presets
+from tests._presets import DRAFT_MODEL, NGRAM, presets
 
 SPEC = "speculative-config: {method: ngram, num_speculative_tokens: 3, prompt_lookup_min: 2, prompt_lookup_max: 4}\n"
 
@@ -55,6 +55,19 @@ def test_the_script_carries_the_whole_sampling(preset: Preset) -> None:
     assert config.sampling == preset.config.sampling
     assert config.chat == preset.config.chat
     assert config.system_prompt == (preset.config.system_prompt if preset.config.chat else "")
+
+
+@pytest.mark.parametrize("prompt", ["llama-server", "sglang serve", "trtllm-serve x", "vllm serve"])
+def test_a_script_may_speak_of_servers(prompt: str) -> None:
+    config = NGRAM.config.model_copy(update={"system_prompt": prompt, "chat": True})
+    preset = NGRAM.model_copy(update={"config": config})
+    text = next(text for name, text in exporter.export(preset).files.items() if name.endswith(".py"))
+    assert import_text("x.py", text).preset.config.system_prompt == prompt
+
+
+def test_another_program_of_vllm_is_no_server() -> None:
+    with pytest.raises(PlaygroundError):
+        import_text("x.sh", "vllm bench serve --model other/m --seed 3")
 
 
 HOW_TO = 'llm = LLM(model="big/7B", speculative_model="small/1B", num_speculative_tokens=5, tensor_parallel_size=2)'

@@ -51,7 +51,7 @@ _PROGRAM = re.compile(r"(?:^|[\s/'\"])llama-server(?:\.exe)?(?=[\s'\"]|$)|llama\
 
 
 def is_command(name: str, text: str) -> bool:
-    return not name.lower().endswith(".ini") and bool(_PROGRAM.search(command.uncommented(text)))
+    return not name.lower().endswith((".ini", ".py")) and bool(_PROGRAM.search(command.uncommented(text)))
 
 
 def is_ini(name: str, text: str) -> bool:

@@ -52,8 +52,8 @@ def from_command(name: str, text: str, known: Container[str] = ()) -> dict[str, 
     if start is None:
         bare = [word.rsplit("/", 1)[-1] for word in words]
         serve = next((i for i, pair in enumerate(pairwise(bare)) if pair == ("vllm", "serve")), None)
-        flag = next((i for i, word in enumerate(words) if word.startswith("--")), None)
-        start = serve + 2 if serve is not None else flag
+        alone = 0 if words[:1] and words[0].startswith("--") else None  # flags of a server, not of another program
+        start = serve + 2 if serve is not None else alone
     if start is None:
         raise wrong(name, Sentence("holds no `vllm serve` command"), Sentence("Paste the whole command."))
     found: dict[str, Any] = {}

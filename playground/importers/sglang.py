@@ -83,7 +83,8 @@ _KNOWN = _OWN | _SERVER | {*_ENGINE, *_DRAFT, *_SAME, *_RENAMED, *_GONE, "config
 def recognises(name: str, data: object) -> bool:
     if isinstance(data, str):
         code = command.uncommented(data)
-        return "sglang.launch_server" in code or "sglang serve" in code
+        known = "sglang.launch_server" in code or "sglang serve" in code
+        return known and not name.lower().endswith(".py")  # where it is a word of somebody's prompt
     keys = {key.replace("-", "_") for key in data} if isinstance(data, dict) else set()
     return bool(keys & {"speculative_algorithm", "model_path", "mem_fraction_static", "tp_size", "context_length"})
 

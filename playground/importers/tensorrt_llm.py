@@ -103,7 +103,7 @@ _REFUSED = {
 
 def recognises(name: str, data: object) -> bool:
     if isinstance(data, str):
-        return "trtllm-serve" in command.uncommented(data)
+        return "trtllm-serve" in command.uncommented(data) and not name.lower().endswith(".py")
     if not isinstance(data, dict) or "model" in data:
         return isinstance(data, dict) and _has_type(data)
     return _has_type(data) or bool(_SHAPE & data.keys())
