@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from playground.config import checked
@@ -50,6 +50,7 @@ def test_a_growing_context_drafts_what_a_search_finds(
 
 
 @settings(max_examples=100, deadline=None)
+@example(NgramOptions(prompt_lookup_min=1, prompt_lookup_max=1, match="most_recent"), [[0, 0, 0], [0, 0]])
 @given(OPTIONS, st.lists(st.lists(st.integers(0, 2), max_size=20), min_size=1, max_size=5))
 def test_any_other_context_is_read_afresh(options: NgramOptions, contexts: list[list[int]]) -> None:
     """A context that is not the last one continued: nothing of the old one is left."""

@@ -300,5 +300,5 @@ def test_nothing_names_a_place_of_one_machine() -> None:
         file = ROOT / name
         if file.is_file() and file.suffix not in (".png", ".gz"):
             # A container's own home is no developer's.
-            text = file.read_text(encoding="utf-8", errors="replace").replace("/root/.cache/huggingface", "")
+            text = file.read_text(encoding="utf-8", errors="replace").replace("/root/.cache", "")
             assert not [word for word in [*hosts, *places] if word in text], name

@@ -67,7 +67,8 @@ class Drafter:
     def _index(self, context: Sequence[int]) -> None:
         """Learn every n-gram that something follows; the one at the very end must not find itself."""
         before = len(self._known.ids)
-        if self._known.keep(context) < before or not self._ends:
+        # Shorter than it was, it has its end where something followed: that n-gram would find itself.
+        if self._known.keep(context) < before or len(context) <= before or not self._ends:
             self._known.ids.clear()
             self._ends = {n: {} for n in self._sizes}
         first = len(self._known.ids) + 1
