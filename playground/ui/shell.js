@@ -100,21 +100,6 @@
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   };
 
-  // A prompt outlives its page: when the server comes back after a stop, Gradio loads the page anew, and empty.
-  const KEPT = "draftboard.prompt", LONGEST = 200000;
-  const field = () => byId("prompt")?.querySelector("textarea");
-  const keep = () => { try { sessionStorage.setItem(KEPT, (field()?.value ?? "").slice(0, LONGEST)); } catch { /* private window */ } };
-  document.addEventListener("input", (event) => { if (event.target === field()) keep(); });
-  document.addEventListener("click", (event) => { if (event.target.closest?.("#run")) keep(); }, true);
-  const restore = () => {
-    let kept = "";
-    try { kept = sessionStorage.getItem(KEPT) ?? ""; } catch { /* private window */ }
-    const area = field();
-    if (!kept || !area || area.value || new URLSearchParams(location.search).has("run")) return;
-    Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value").set.call(area, kept);
-    area.dispatchEvent(new Event("input", { bubbles: true }));
-  };
-
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") { hide(); for (const button of document.querySelectorAll(".popover .cancel")) if (button.offsetParent) button.click(); }
     if (!(event.ctrlKey || event.metaKey) || event.altKey) return;
@@ -130,7 +115,6 @@
         board.relabel(); byId("fold")?.setAttribute("aria-expanded", String(!document.body.classList.contains("folded")));
         for (const [id, key] of [["run", "run_keys"], ["stop", "stop_keys"], ["replay", "replay.help"], ["replay4", "replay4.help"]])
           if (byId(id)) byId(id).dataset.tip = `shell.${key}`;
-        restore();
       } else if (tries) setTimeout(find, 100, tries - 1);
     };
     find(300);

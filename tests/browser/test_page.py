@@ -104,22 +104,6 @@ def test_the_settings_fold_away_and_stay_folded(tab: Tab) -> None:
     assert not page.locator("#column").is_visible()
 
 
-def test_a_prompt_outlives_a_reload(board: Board, tab: Tab) -> None:
-    """As when the server was started again; another tab begins empty."""
-    page = tab()
-    page.locator("#prompt textarea").fill("do not lose me")
-    page.reload()
-    page.wait_for_function("() => document.querySelector('#prompt textarea')?.value === 'do not lose me'")
-    page.locator("#run").click()
-    for _ in range(100):
-        if board.runs(search="lose me").rows:
-            break
-        page.wait_for_timeout(100)
-    assert board.runs(search="lose me").rows[0].prompt == "do not lose me"
-    finished(page)
-    assert tab().locator("#prompt textarea").input_value() == ""
-
-
 def test_everything_can_be_reached_and_seen_by_keyboard(tab: Tab) -> None:
     page = tab()
     seen, unseen = set(), []
