@@ -294,6 +294,12 @@ def test_a_number_out_of_range_is_refused_by_its_flag(shell: Shell, words: tuple
     assert words[-2] in shell.json(*words, code=2)["error"]
 
 
+def test_a_runs_id_is_listed_whole(shell: Shell) -> None:
+    """Also where a terminal is narrow: it is what `replay` and `export` take."""
+    run = shell.json("run", *SCRIPTED, "--prompt", "a long prompt " * 20)["run_id"]
+    assert run in shell("runs")[1]
+
+
 @pytest.mark.parametrize("prompt", ["", " \n"])
 def test_an_empty_prompt_is_refused_as_on_the_page(shell: Shell, prompt: str) -> None:
     assert shell.json("run", "--prompt", prompt, code=2)["code"] == "no_prompt"

@@ -147,7 +147,8 @@ def run_dict(row: "RunRow") -> dict[str, Any]:
 
 def _table(rows: "tuple[RunRow, ...]") -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-    for title in ("run", "when (UTC)", "status", "target", "method", "k"):
+    table.add_column("run", no_wrap=True, min_width=max((len(row.run_id) for row in rows), default=0))  # to be typed
+    for title in ("when (UTC)", "status", "target", "method", "k"):
         table.add_column(title, no_wrap=True)
     for title in ("tok/s", "speed-up", "acceptance"):
         table.add_column(title, justify="right", no_wrap=True)

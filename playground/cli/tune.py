@@ -193,7 +193,7 @@ def _show(report: dict[str, Any], out: Output) -> None:
 
 def _table(report: dict[str, Any]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-    table.add_column("method", no_wrap=True)
+    table.add_column("method", overflow="fold")  # the one that may give way: its options are long, and alike
     for title in ("k", "temperature", "at once", "predicted", "measured (95 %)", "n", "acceptance", "tokens/step"):
         table.add_column(title, justify="right", no_wrap=True)
     for point in report["curve"]:

@@ -99,20 +99,20 @@ STRINGS: dict[str, dict[str, str]] = {
     "why.measured": {"en": "measured", "zh-CN": "实测"},
     "why.line": {"en": "same speed", "zh-CN": "同速"},
     "why.most.acceptance": {
-        "en": "Rejected drafts ate most of the gain: {before}× became {after}×.",
-        "zh-CN": "被拒的草稿吃掉了大部分收益：{before}× 变为 {after}×。",
+        "en": "Rejected drafts cost the most: {before}× became {after}×.",
+        "zh-CN": "被拒的草稿代价最大：{before}× 变为 {after}×。",
     },
     "why.most.verify": {
-        "en": "Judging several tokens at once ate most of the gain: {before}× became {after}×.",
-        "zh-CN": "一次判定多个词元吃掉了大部分收益：{before}× 变为 {after}×。",
+        "en": "Judging several tokens at once cost the most: {before}× became {after}×.",
+        "zh-CN": "一次判定多个词元代价最大：{before}× 变为 {after}×。",
     },
     "why.most.draft": {
-        "en": "Drafting ate most of the gain: {before}× became {after}×.",
-        "zh-CN": "起草吃掉了大部分收益：{before}× 变为 {after}×。",
+        "en": "Drafting cost the most: {before}× became {after}×.",
+        "zh-CN": "起草代价最大：{before}× 变为 {after}×。",
     },
     "why.most.overhead": {
-        "en": "Time outside both models ate most of the gain: {before}× became {after}×.",
-        "zh-CN": "两个模型之外的时间吃掉了大部分收益：{before}× 变为 {after}×。",
+        "en": "Time outside both models cost the most: {before}× became {after}×.",
+        "zh-CN": "两个模型之外的时间代价最大：{before}× 变为 {after}×。",
     },
     "why.most.nothing": {
         "en": "No part cost anything: the ideal was reached.",
