@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 DEFAULT = "default"
 """What the page opens with and the command line starts from."""
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _LONGEST_NAME = 64
+_NAME = re.compile(rf"[a-z0-9][a-z0-9._-]{{0,{_LONGEST_NAME - 1}}}")
 _SUFFIXES = (".yaml", ".yml")
 
 

@@ -274,12 +274,9 @@ class Runner:
                     finished = event
                 else:
                     yield event
-        except PlaygroundError as error:  # a full or locked disk: said in the run's own ending
-            log.warning("Run %s could not be recorded: %s", info.run_id, error.message)
-            if finished is None or not finished.error:
-                finished = _failed(error, finished or RunFinished("error", 0.0))
         except Exception as error:
-            log.exception("Run %s could not be recorded.", info.run_id)
+            ours = isinstance(error, PlaygroundError)  # a full or locked disk: said in the run's own ending
+            log.error("Run %s could not be recorded: %s", info.run_id, error, exc_info=not ours)
             if finished is None or not finished.error:
                 finished = _failed(error, finished or RunFinished("error", 0.0))
         finally:

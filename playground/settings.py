@@ -159,11 +159,11 @@ def _fault(item: ErrorDetails, overrides: Collection[str]) -> str:
 
 def _no_json(error: str) -> PlaygroundError:
     """Of a setting whose text must be JSON. The text itself stays out: it may hold a key."""
-    name = next((name for name in Settings.model_fields if f'"{name}"' in error), "a setting")
+    name = next(name for name in (*Settings.model_fields, "") if f'"{name}"' in error or not name)
     mapping = name == "remote_keys"
     example = '{"http://host:8000": "its key"}' if mapping else '["/first", "/second"]'
     return PlaygroundError(
-        f"{_PREFIX}{name.upper()} is no JSON {'mapping' if mapping else 'list'}.",
+        f"{_PREFIX}{name.upper() or '*'} is no JSON {'mapping' if mapping else 'list'}.",
         f"Write it like '{example}', or leave it out.",
         code="bad_config",
     )

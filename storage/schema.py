@@ -271,14 +271,14 @@ def migrate(db: Database) -> None:
             ("foreign_database").
     """
     ours = {migration.name for migration in migrations.pending(Database(memory=True))}
-    unknown = {migration.name for migration in migrations.applied(db)} - ours
-    if unknown:
+    applied = {migration.name for migration in migrations.applied(db)}
+    if applied - ours:
         raise PlaygroundError(
             Sentence("The database was written by a newer version of Draftboard."),
             Sentence("Update Draftboard, or choose another file with DRAFTBOARD_DATABASE=/some/file.db."),
             code="newer_database",
         )
-    if not migrations.applied(db) and "runs" in db.table_names():
+    if not applied and "runs" in db.table_names():
         raise PlaygroundError(
             Sentence("The database is another program's: it has a table runs that is not Draftboard's."),
             Sentence("Choose another file with DRAFTBOARD_DATABASE=/some/file.db."),

@@ -12,7 +12,7 @@ from playground.sentence import Sentence
 BUSY = 0.1
 """As in the metrics, which exporters do not know."""
 
-ALIKE = 1.05
+SCATTER = 1.05
 """A speed-up above the tokens per step by more than this is not the measurement's ordinary scatter."""
 
 EVEN = 0.005
@@ -50,7 +50,7 @@ def _doubts(preset: Preset, evidence: Evidence) -> Iterator[Sentence]:
     speedup, tokens = number(evidence, "speedup"), number(evidence, "tokens_per_step")
     if preset.config.speculation is not None and number(evidence, "num_draft_tokens") == 0:
         yield Sentence("Nothing was drafted: this speed says nothing of speculation.")
-    elif speedup is not None and tokens is not None and speedup > tokens * ALIKE:
+    elif speedup is not None and tokens is not None and speedup > tokens * SCATTER:
         yield Sentence(
             "A step gave {tokens} tokens, and speculation can gain no more than that: the rest of the {speedup}× is "
             "noise. Measure again.",
